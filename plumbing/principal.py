@@ -1,0 +1,32 @@
+"""Who is asking. Views of every room read `request.user`, which is a `Principal`; only identity makes one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """An authenticated caller: a member of one tenant, or an operator (`is_operator`), or both.
+
+    `scopes` limit what a token may do (``"*"`` for a session); `project_ids` are the projects the caller is a member
+    of (a tenant admin has them all).
+    """
+
+    user_id: UUID
+    tenant_id: UUID
+    name: str
+    roles: frozenset[str] = frozenset()
+    scopes: frozenset[str] = frozenset()
+    project_ids: frozenset[UUID] = field(default_factory=frozenset)
+    token_id: UUID | None = None
+    is_operator: bool = False
+    is_authenticated: bool = True
+
+    def may(self, scope: str) -> bool:
+        """`scope` is ``"lease:write"`` and the like; write implies read."""
+        if "*" in self.scopes or scope in self.scopes:
+            return True
+        room, _, verb = scope.partition(":")
+        return verb == "read" and f"{room}:write" in self.scopes

@@ -1,0 +1,164 @@
+"""Enrolment, and the frames of the one WebSocket that an agent keeps open.
+
+The agent dials ``/agent/v1/socket`` with ``Authorization: Bearer <node token>`` and sends `Hello`, then a `Sync` every
+heartbeat and at every change; the server answers each `Sync` with a `Desired`, and sends `Poke` when the desired state
+changed. Exec and logs travel as frames of the same connection.
+
+Node token: a JWT (RFC 7519) signed by the node's own Ed25519 key (RFC 8037), ``iss`` the node id, ``aud`` "vxpu-server",
+``exp`` at most 120 s ahead, ``jti`` unique.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AwareDatetime, Field
+
+from vxpu.slices import Slice
+from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
+from vxpu.wire.base import Lenient, Strict
+
+NODE_TOKEN_AUDIENCE = "vxpu-server"
+LEASE_TOKEN_AUDIENCE = "vxpu-agent"
+SOCKET_PATH = "/agent/v1/socket"
+ENROL_PATH = "/agent/v1/enrol"
+ROTATE_PATH = "/agent/v1/rotate"
+USAGE_PATH = "/agent/v1/usage"
+
+
+class Enrol(Strict):
+    """POST body at ENROL_PATH. The key pair is made on the node; only the public half travels."""
+
+    one_time_token: str
+    public_key: str = Field(description="base64 of the raw 32-byte Ed25519 public key")
+    hostname: str = Field(max_length=253)
+    machine_id: str = Field(max_length=64)
+    agent_version: str = Field(max_length=64)
+
+
+class Enrolled(Lenient):
+    node_id: str
+    server_public_key: str = Field(description="base64; verifies lease tokens")
+    socket_url: str = Field(description="ws:// or wss:// address of the socket")
+
+
+class Rotate(Strict):
+    """POST body at ROTATE_PATH, authorised by a token of the old key."""
+
+    public_key: str
+
+
+class Reading(Strict):
+    """A value with its age and quality; value None is "n/a", never zero."""
+
+    value: int | None
+    at: AwareDatetime | None
+    quality: Quality
+
+
+class DeviceReport(Strict):
+    """One physical device, whatever number of drivers show it. `key` is stable over restarts and driver updates."""
+
+    key: str = Field(max_length=128)
+    kind: DeviceKind
+    model: str = Field(max_length=128)
+    vendor: str = Field(max_length=128)
+    simulated: bool
+    compute_units: int = Field(ge=1)
+    memory_mib: int = Field(ge=1, description="physical")
+    capacity_mib: int = Field(ge=1, description="sellable: physical less the host reserve")
+    capacity_permille: int = Field(ge=1, le=1000)
+    isolation: Isolation = Field(description="the strongest mode that this node can enforce here")
+    isolation_detail: str = Field(default="", max_length=400)
+    readings: dict[str, Reading] = Field(default_factory=dict)
+
+
+class LeaseReport(Strict):
+    lease_id: str
+    token: int
+    version: int = Field(description="the desired version that was applied; 0 if none")
+    state: LeaseState
+    isolation: Isolation | None = None
+    reason: str = Field(default="", max_length=400)
+    events: list[str] = Field(default_factory=list, max_length=32, description="audit findings since the last sync")
+
+
+class Hello(Strict):
+    type: Literal["hello"] = "hello"
+    wire_version: int
+    agent_version: str
+    boot_id: str
+
+
+class Sync(Strict):
+    type: Literal["sync"] = "sync"
+    seq: int
+    sent_at: AwareDatetime
+    devices: list[DeviceReport]
+    leases: list[LeaseReport]
+
+
+class DesiredLease(Lenient):
+    """What a node should make true. `token` is the fencing token: a lower one than seen before is void."""
+
+    lease_id: str
+    token: int
+    version: int
+    wanted: Literal["ready", "suspended", "gone"]
+    device_key: str
+    slice: Slice
+    starts_at: AwareDatetime
+    ends_at: AwareDatetime | None
+
+
+class Desired(Lenient):
+    """The whole desired state of a node; a lease that is absent is to be gone."""
+
+    type: Literal["desired"] = "desired"
+    answers_seq: int
+    sent_at: AwareDatetime
+    heartbeat_s: int
+    authority_s: int
+    window_s: int
+    grace_s: int
+    leases: list[DesiredLease]
+
+
+class Poke(Lenient):
+    type: Literal["poke"] = "poke"
+
+
+class Refused(Lenient):
+    """The server could not take the last frame; the connection stays."""
+
+    type: Literal["refused"] = "refused"
+    code: str
+    detail: str
+
+
+class RemoteExec(Lenient):
+    """Start a program in a slice, without a terminal; output comes back as `RemoteOutput` frames."""
+
+    type: Literal["exec"] = "exec"
+    exec_id: str
+    lease_token: str
+    argv: list[str]
+    env: dict[str, str] = Field(default_factory=dict)
+
+
+class RemoteOutput(Strict):
+    type: Literal["output"] = "output"
+    exec_id: str
+    stream: Literal["stdout", "stderr"]
+    data: str = Field(description="base64, at most 64 KiB of bytes")
+
+
+class RemoteExit(Strict):
+    type: Literal["exit"] = "exit"
+    exec_id: str
+    code: int
+    detail: str = ""
+
+
+FromAgent = Annotated[Hello | Sync | RemoteOutput | RemoteExit, Field(discriminator="type")]
+FromServer = Annotated[Desired | Poke | Refused | RemoteExec, Field(discriminator="type")]
