@@ -1,0 +1,189 @@
+/*
+ * Shared-memory layout of a slice's region: the contract between the node
+ * agent (writer of `limits`) and every guest process (libvxpu.so).
+ *
+ * A region is a folder with three files, made by the agent before the slice
+ * starts and never replaced while it lives (guests keep them mapped):
+ *
+ *   limits  struct vx_limits  root-owned 0644: the guest may only read it
+ *   usage   struct vx_usage   slice-owned 0600: hints, never the bill
+ *   lock    VX_MAX_SLOTS + 1 bytes, slice-owned 0600: OFD locks, byte = slot
+ *
+ * Every field is one 64-bit native-endian word, read and written atomically.
+ * All times are nanoseconds of CLOCK_MONOTONIC; compute is CPU nanoseconds
+ * on a CPU device. See docs/native.md for the rules.
+ */
+#ifndef VXPU_ABI_H
+#define VXPU_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define VX_ABI_VERSION 1
+#define VX_LIMITS_MAGIC 0x314d494c55505856ULL /* "VXPULIM1" in file order */
+#define VX_USAGE_MAGIC 0x3147535555505856ULL  /* "VXPUUSG1" in file order */
+#define VX_MAX_DEVICES 8
+#define VX_MAX_SLOTS 256
+#define VX_ARBITER_BYTE 256    /* lock-file byte of the near-limit arbiter */
+#define VX_LOCK_FILE_BYTES 257
+
+#define VX_REGION_ROOT "/run/vxpu/uid" /* + "/<real uid>" */
+#define VX_DEV_REGION_PREFIX "/dev/shm/vxpu-dev-" /* + "<real uid>" */
+
+/* vx_limits.flags */
+#define VX_FLAG_INERT 1  /* whole device bought: no gate, no count, no view */
+#define VX_FLAG_CLOSED 2 /* lease gone: no new memory, no new launches */
+
+/* vx_slot.state */
+#define VX_SLOT_FREE 0
+#define VX_SLOT_CLAIMED 1 /* lock won, fields being written */
+#define VX_SLOT_LIVE 2
+
+/* Allocations are charged in whole granules: the stated rounding rule. */
+#define VX_GRANULE_BYTES 4096
+
+typedef _Atomic uint64_t vx_u64;
+typedef _Atomic int64_t vx_i64;
+
+struct vx_limits_device {
+    vx_u64 limit_bytes;     /* hard cap over all processes of the slice */
+    vx_u64 soft_bytes;      /* guaranteed part; equal to limit_bytes today */
+    vx_u64 overhead_bytes;  /* taken outside our count; lowers what is left */
+    vx_u64 share_permille;  /* of compute_units; 0 closes the gate */
+    vx_u64 weight;          /* for work-conserving hosts; a hint here */
+    vx_u64 priority;        /* a hint here */
+    vx_u64 gain_ppm;        /* debit = measured x gain; 1000000 on a CPU */
+    vx_u64 pause;           /* non-zero: launches wait at the gate */
+    vx_u64 compute_units;   /* CPUs that make up 1000 permille */
+    vx_u64 gen;             /* bumped last, after any change of the above */
+    vx_i64 agent_debit_ns;  /* running total of what the agent debits */
+    vx_u64 ordinal;         /* which device of the first platform that has one */
+    vx_u64 max_alloc_bytes; /* 0: min(real, limit_bytes) */
+    vx_u64 reserved[3];
+};
+
+struct vx_limits {
+    vx_u64 magic; /* written last of all when the file is made */
+    vx_u64 version;
+    vx_u64 file_bytes;
+    vx_u64 generation; /* bumped after any change in the file */
+    vx_u64 device_count;
+    vx_u64 flags;
+    vx_u64 slot_count;
+    vx_u64 fencing_token; /* the lease's, for people who debug */
+    vx_u64 reserved[8];
+    struct vx_limits_device device[VX_MAX_DEVICES];
+};
+
+struct vx_usage_device {
+    vx_u64 peak_bytes;
+    vx_u64 denied_count;
+    vx_i64 budget_ns; /* may be negative: that is the debt */
+    vx_u64 last_refill_ns;
+    vx_i64 debited_ns; /* running total of what the layer debited */
+    vx_i64 agent_debit_seen_ns; /* how much of agent_debit_ns is folded in */
+    vx_u64 launches;
+    vx_u64 waits;
+    vx_u64 waited_ns;
+    vx_u64 reserved[7];
+};
+
+struct vx_slot_device {
+    vx_u64 used_bytes;
+    vx_u64 ctx_bytes;
+    vx_u64 host_bytes;
+    vx_u64 reserved;
+};
+
+struct vx_slot {
+    vx_u64 state;
+    vx_u64 start_ticks; /* field 22 of /proc/<pid>/stat */
+    vx_u64 ns_pid;      /* as the guest's own pid namespace sees it */
+    vx_u64 pid_ns;      /* inode of that namespace, 0 if unreadable */
+    vx_u64 suspect_ns;  /* first sweep that found the lock free */
+    vx_u64 epoch;       /* bumped at each claim and each reclaim */
+    vx_u64 launches;
+    vx_u64 device_ns; /* debited by this process; a hint */
+    struct vx_slot_device device[VX_MAX_DEVICES];
+};
+
+struct vx_usage {
+    vx_u64 magic;
+    vx_u64 version;
+    vx_u64 file_bytes;
+    vx_u64 slot_count;
+    vx_u64 unknown_frees; /* frees of pointers that we never charged */
+    vx_u64 reserved[11];
+    struct vx_usage_device device[VX_MAX_DEVICES];
+    struct vx_slot slot[VX_MAX_SLOTS];
+};
+
+/* One line a field: tests/architecture compares them with agent/shm.py. */
+_Static_assert(offsetof(struct vx_limits_device, limit_bytes) == 0, "");
+_Static_assert(offsetof(struct vx_limits_device, soft_bytes) == 8, "");
+_Static_assert(offsetof(struct vx_limits_device, overhead_bytes) == 16, "");
+_Static_assert(offsetof(struct vx_limits_device, share_permille) == 24, "");
+_Static_assert(offsetof(struct vx_limits_device, weight) == 32, "");
+_Static_assert(offsetof(struct vx_limits_device, priority) == 40, "");
+_Static_assert(offsetof(struct vx_limits_device, gain_ppm) == 48, "");
+_Static_assert(offsetof(struct vx_limits_device, pause) == 56, "");
+_Static_assert(offsetof(struct vx_limits_device, compute_units) == 64, "");
+_Static_assert(offsetof(struct vx_limits_device, gen) == 72, "");
+_Static_assert(offsetof(struct vx_limits_device, agent_debit_ns) == 80, "");
+_Static_assert(offsetof(struct vx_limits_device, ordinal) == 88, "");
+_Static_assert(offsetof(struct vx_limits_device, max_alloc_bytes) == 96, "");
+_Static_assert(offsetof(struct vx_limits_device, reserved) == 104, "");
+_Static_assert(sizeof(struct vx_limits_device) == 128, "");
+
+_Static_assert(offsetof(struct vx_limits, magic) == 0, "");
+_Static_assert(offsetof(struct vx_limits, version) == 8, "");
+_Static_assert(offsetof(struct vx_limits, file_bytes) == 16, "");
+_Static_assert(offsetof(struct vx_limits, generation) == 24, "");
+_Static_assert(offsetof(struct vx_limits, device_count) == 32, "");
+_Static_assert(offsetof(struct vx_limits, flags) == 40, "");
+_Static_assert(offsetof(struct vx_limits, slot_count) == 48, "");
+_Static_assert(offsetof(struct vx_limits, fencing_token) == 56, "");
+_Static_assert(offsetof(struct vx_limits, reserved) == 64, "");
+_Static_assert(offsetof(struct vx_limits, device) == 128, "");
+_Static_assert(sizeof(struct vx_limits) == 1152, "");
+
+_Static_assert(offsetof(struct vx_usage_device, peak_bytes) == 0, "");
+_Static_assert(offsetof(struct vx_usage_device, denied_count) == 8, "");
+_Static_assert(offsetof(struct vx_usage_device, budget_ns) == 16, "");
+_Static_assert(offsetof(struct vx_usage_device, last_refill_ns) == 24, "");
+_Static_assert(offsetof(struct vx_usage_device, debited_ns) == 32, "");
+_Static_assert(offsetof(struct vx_usage_device, agent_debit_seen_ns) == 40, "");
+_Static_assert(offsetof(struct vx_usage_device, launches) == 48, "");
+_Static_assert(offsetof(struct vx_usage_device, waits) == 56, "");
+_Static_assert(offsetof(struct vx_usage_device, waited_ns) == 64, "");
+_Static_assert(offsetof(struct vx_usage_device, reserved) == 72, "");
+_Static_assert(sizeof(struct vx_usage_device) == 128, "");
+
+_Static_assert(offsetof(struct vx_slot_device, used_bytes) == 0, "");
+_Static_assert(offsetof(struct vx_slot_device, ctx_bytes) == 8, "");
+_Static_assert(offsetof(struct vx_slot_device, host_bytes) == 16, "");
+_Static_assert(offsetof(struct vx_slot_device, reserved) == 24, "");
+_Static_assert(sizeof(struct vx_slot_device) == 32, "");
+
+_Static_assert(offsetof(struct vx_slot, state) == 0, "");
+_Static_assert(offsetof(struct vx_slot, start_ticks) == 8, "");
+_Static_assert(offsetof(struct vx_slot, ns_pid) == 16, "");
+_Static_assert(offsetof(struct vx_slot, pid_ns) == 24, "");
+_Static_assert(offsetof(struct vx_slot, suspect_ns) == 32, "");
+_Static_assert(offsetof(struct vx_slot, epoch) == 40, "");
+_Static_assert(offsetof(struct vx_slot, launches) == 48, "");
+_Static_assert(offsetof(struct vx_slot, device_ns) == 56, "");
+_Static_assert(offsetof(struct vx_slot, device) == 64, "");
+_Static_assert(sizeof(struct vx_slot) == 320, "");
+
+_Static_assert(offsetof(struct vx_usage, magic) == 0, "");
+_Static_assert(offsetof(struct vx_usage, version) == 8, "");
+_Static_assert(offsetof(struct vx_usage, file_bytes) == 16, "");
+_Static_assert(offsetof(struct vx_usage, slot_count) == 24, "");
+_Static_assert(offsetof(struct vx_usage, unknown_frees) == 32, "");
+_Static_assert(offsetof(struct vx_usage, reserved) == 40, "");
+_Static_assert(offsetof(struct vx_usage, device) == 128, "");
+_Static_assert(offsetof(struct vx_usage, slot) == 1152, "");
+_Static_assert(sizeof(struct vx_usage) == 83072, "");
+
+#endif
