@@ -1,0 +1,71 @@
+"""What may go wrong in the allocator, as facts."""
+
+from __future__ import annotations
+
+from plumbing.errors import Conflict, DomainError, Forbidden, Invalid
+
+
+class DoesNotFit(DomainError):
+    """No device takes the wish. `data`: constraints {name: devices}, next_free_at, nearest [slices], alternatives."""
+
+    code = "no_capacity"
+    status = 409
+    title = "No device has room for this slice at that time."
+
+
+class LeaseLost(Conflict):
+    """The lease changed between being read and being written, or is fenced off."""
+
+    code = "lease_lost"
+    title = "The lease is in another state by now."
+
+
+class HoldLapsed(Conflict):
+    code = "hold_lapsed"
+    title = "The hold lapsed before it was confirmed."
+
+
+class BadEnrolment(DomainError):
+    """Unknown, used and expired tokens give the same answer."""
+
+    code = "bad_enrolment_token"
+    status = 401
+    title = "The one-time token is unknown, used or expired."
+
+
+class NodeExists(Conflict):
+    code = "node_exists"
+    title = "That machine is enrolled already and is online."
+
+
+class BadNodeToken(DomainError):
+    code = "bad_node_token"
+    status = 401
+    title = "The node token is not valid."
+
+
+class NodeRevoked(Forbidden):
+    code = "node_revoked"
+    title = "This node's enrolment was revoked."
+
+
+class BadSignature(DomainError):
+    code = "bad_signature"
+    status = 401
+    title = "The signature does not match the body as sent."
+
+
+class BatchTooLarge(DomainError):
+    code = "batch_too_large"
+    status = 413
+    title = "The usage batch is too large."
+
+
+class BadBatch(Invalid):
+    code = "bad_batch"
+    title = "The usage batch cannot be read."
+
+
+class IllegalPeriod(Invalid):
+    code = "illegal_period"
+    title = "The period does not allow this change."

@@ -1,0 +1,88 @@
+"""What happened to machines and leases. Handed to the outbox; config/subscriptions.py says who listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseActivated:
+    """The agent said `ready` for the first time: the meter starts at `at`."""
+
+    tenant_id: UUID
+    lease_id: UUID
+    owner: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseEnded:
+    """The agent's word: the slice is gone and its memory is back."""
+
+    tenant_id: UUID
+    lease_id: UUID
+    owner: UUID
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseUnreachable:
+    """The node fell silent. Not an end: capacity stays taken."""
+
+    tenant_id: UUID
+    lease_id: UUID
+    owner: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRecovered:
+    tenant_id: UUID
+    lease_id: UUID
+    owner: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseLost:
+    """The lease was fenced: its token is superseded, its place may be given anew."""
+
+    tenant_id: UUID
+    lease_id: UUID
+    owner: UUID
+    at: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseResized:
+    """A new size from `at` on."""
+
+    tenant_id: UUID
+    lease_id: UUID
+    owner: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapacityFreed:
+    tenant_id: UUID
+    device_id: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageArrived:
+    tenant_id: UUID
+    lease_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesiredChanged:
+    """A node should read its desired state again."""
+
+    tenant_id: UUID
+    node_id: UUID

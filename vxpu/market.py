@@ -1,0 +1,162 @@
+"""Values that the shop reads from the allocator: what is wished, what fits, what runs, what was delivered.
+
+Money-blind on purpose: nothing here knows a price. Units: memory MiB, share permille of one device, usage
+permille-seconds, periods half-open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+from vxpu.slices import Period, Slice
+from vxpu.states import DeviceKind, Isolation, LeaseState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """A slice for a period, and what the device must be. None is "any".
+
+    `isolation_at_least` EXCLUSIVE takes the whole device, whatever the slice says. `policy` is ``"binpack"`` or
+    ``"spread"``; None is the pool's own.
+    """
+
+    slice: Slice
+    period: Period
+    device_kind: str | None = None
+    device_id: UUID | None = None
+    isolation_at_least: Isolation | None = None
+    policy: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A device on which the wish fitted in an unlocked snapshot. Higher `score` is better; `terms` add up to it."""
+
+    device_id: UUID
+    node_id: UUID
+    score: int
+    terms: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseView:
+    """A lease as it stands. `slice` is the size ordered last; `token` is the fencing token."""
+
+    id: UUID
+    tenant_id: UUID
+    owner: UUID
+    device_id: UUID
+    node_id: UUID
+    state: LeaseState
+    slice: Slice
+    period: Period
+    token: int
+    version: int
+    isolation: Isolation
+    ready_at: datetime | None
+    ended_at: datetime | None
+    end_reason: str
+    hold_until: datetime | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Capacity is still taken."""
+        return self.state not in (LeaseState.GONE, LeaseState.LOST)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceView:
+    """A device that can be sold. `readings` maps a name to {value, at, quality}: a missing value is None, never 0."""
+
+    id: UUID
+    node_id: UUID
+    key: str
+    kind: DeviceKind
+    model: str
+    vendor: str
+    simulated: bool
+    compute_units: int
+    capacity_mib: int
+    capacity_permille: int
+    isolation: Isolation
+    isolation_detail: str
+    online: bool
+    readings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """Delivered time at one size: whole seconds, half-open. `open` says that the end may still move."""
+
+    starts_at: datetime
+    ends_at: datetime
+    slice: Slice
+    dominant_permille: int
+    device_id: UUID
+    open: bool
+
+    @property
+    def seconds(self) -> int:
+        return int((self.ends_at - self.starts_at).total_seconds())
+
+    @property
+    def permille_s(self) -> int:
+        """Dominant share x delivered seconds: the charge-back base."""
+        return self.dominant_permille * self.seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirtyHour:
+    """A rating bucket of a lease in which a fact changed."""
+
+    lease_id: UUID
+    tenant_id: UUID
+    owner: UUID
+    starts_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IdleReport:
+    """A device's period from the calendar of delivered time only, in permille-seconds of the whole device.
+
+    ``idle`` is 1000 - taken at each instant, ``taken`` = max(sum of compute shares, sum of memory shares); ``over`` is
+    the surplus of the dominant shares over ``taken``. So dominant + idle - over = 1000 x seconds, exactly.
+    """
+
+    device_id: UUID
+    starts_at: datetime
+    ends_at: datetime
+    idle_permille_s: int
+    over_permille_s: int
+    taken_permille_s: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageWindowView:
+    """One metered window of a lease. None is "not readable here", never zero."""
+
+    window_start: datetime
+    window_s: int
+    granted_permille_s: int
+    used_permille_s: int
+    peak_mib: int | None
+    throttled_ms: int | None
+    contended: bool
+    state: LeaseState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageReport:
+    """What was metered of one lease. `seqs_missing` counts holes in the agent's sequence."""
+
+    lease_id: UUID
+    windows_counted: int
+    used_permille_s: int
+    granted_permille_s: int
+    peak_mib: int | None
+    seqs_missing: int
+    quarantined: int
+    windows: tuple[UsageWindowView, ...]
