@@ -137,5 +137,5 @@ def _cursor_of(following: str | None) -> str | None:
     if not following:
         return None
     if "cursor=" in following:
-        return httpx.URL(following).params.get("cursor")
+        return str(httpx.URL(following).params.get("cursor", "")) or None
     return following

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from types import FrameType
@@ -18,7 +18,7 @@ from cli.output import say
 
 if TYPE_CHECKING:
     from cli.client import Client
-    from vxpu.wire.exec import ExecEnded
+    from vxpu.wire.exec import ExecEnded, ExecStarted
 
 # What a program may want to know of the caller's terminal and language; nothing else leaves the caller's environment.
 PASSED_ON = ("TERM", "LANG", "LC_ALL", "TZ", "NO_COLOR", "COLUMNS", "LINES")
@@ -90,6 +90,10 @@ class _Program:
     def run(self, client: Client, lease_id: str, limit_s: float | None) -> ExecEnded:
         from cli.execution import Agent, run_in_slice
 
+        def announce(started: ExecStarted) -> None:
+            if sys.stderr.isatty():
+                say(f"running in {lease_id} ({started.isolation})")
+
         token = client.post(f"/leases/{lease_id}/token")["token"]
         agent = Agent.connect(self.socket)
         try:
@@ -100,20 +104,19 @@ class _Program:
                 env=self.env,
                 cwd=self.cwd,
                 max_time_s=limit_s,
-                on_start=lambda started: sys.stderr.isatty() and say(f"running in {lease_id} ({started.isolation})"),
+                on_start=announce,
             )
         finally:
             agent.close()
 
 
 def _run_bought(
-    client: Client, body: dict[str, object], program: _Program, *, wait_s: float, limit_s: float
+    client: Client, body: Mapping[str, object], program: _Program, *, wait_s: float, limit_s: float
 ) -> ExecEnded:
     """Reserve, wait for ready, run, and release whatever happens in between."""
     from datetime import timedelta
 
     from cli.clock import to_wire
-    from cli.commands.reserve import released
     from cli.waiting import wait_for_start
 
     # The end is on the server too: a killed client never leaves a slice running for ever.
@@ -123,7 +126,18 @@ def _run_bought(
         row = wait_for_start(client, made["id"], timeout_s=max(wait_s, READY_WAIT_S))
         return program.run(client, row["lease"]["id"], limit_s)
     finally:
-        released(client, made["id"])
+        _release(client, made["id"])
+
+
+def _release(client: Client, reservation: str) -> None:
+    """A release that fails is said and changes no exit code: the reservation has an end of its own."""
+    from cli.commands.reserve import released
+    from cli.errors import CliError
+
+    try:
+        released(client, reservation)
+    except CliError as error:
+        say(f"vxpu: {reservation} is not released yet; it ends by itself", *error.lines())
 
 
 def parse_environment(pairs: Sequence[str]) -> dict[str, str]:
