@@ -1,0 +1,7 @@
+"""The marketplace room."""
+
+from django.apps import AppConfig
+
+
+class MarketplaceConfig(AppConfig):
+    name = "marketplace"

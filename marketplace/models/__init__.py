@@ -1,0 +1,37 @@
+"""Nouns of the shop."""
+
+from marketplace.models.offer import Offer, SliceProfile
+from marketplace.models.price import ANY_SKU, LIST_SCOPE, Meter, Price, PriceBook, tenant_scope_name
+from marketplace.models.quota import Quota
+from marketplace.models.reservation import (
+    ALLOWED,
+    ENDED,
+    FIRST_STATES,
+    LIVE,
+    TAKES_CAPACITY,
+    Placement,
+    Reservation,
+    ReservationEvent,
+    ReservationState,
+)
+
+__all__ = [
+    "ALLOWED",
+    "ANY_SKU",
+    "ENDED",
+    "FIRST_STATES",
+    "LIST_SCOPE",
+    "LIVE",
+    "TAKES_CAPACITY",
+    "Meter",
+    "Offer",
+    "Placement",
+    "Price",
+    "PriceBook",
+    "Quota",
+    "Reservation",
+    "ReservationEvent",
+    "ReservationState",
+    "SliceProfile",
+    "tenant_scope_name",
+]

@@ -1,0 +1,186 @@
+"""What a tenant bought: which slice, when, at which price."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.db.models import F, Q
+
+from marketplace.models.offer import Offer
+from marketplace.models.price import Price
+from plumbing.models import TenantRow
+
+
+class ReservationState(models.TextChoices):
+    QUOTED = "quoted"
+    QUEUED = "queued"
+    HELD = "held"
+    AWAITING_APPROVAL = "awaiting_approval"
+    CONFIRMED = "confirmed"
+    ACTIVATING = "activating"
+    ACTIVE = "active"
+    RESIZING = "resizing"
+    SUSPENDED = "suspended"
+    PREEMPTING = "preempting"
+    PREEMPTED = "preempted"
+    MOVING = "moving"
+    ENDING = "ending"
+    COMPLETED = "completed"
+    EXPIRED = "expired"
+    REJECTED = "rejected"
+    CANCELLED = "cancelled"
+    NO_SHOW = "no_show"
+    FAILED = "failed"
+
+
+S = ReservationState
+
+FIRST_STATES = frozenset({S.QUOTED, S.QUEUED, S.HELD, S.CONFIRMED})
+
+# The database refuses every other move too: the trigger of migration 0002 holds the same pairs (a test compares them).
+ALLOWED: dict[ReservationState, frozenset[ReservationState]] = {
+    S.QUOTED: frozenset({S.QUEUED, S.HELD, S.CONFIRMED, S.EXPIRED, S.REJECTED, S.CANCELLED}),
+    S.QUEUED: frozenset({S.HELD, S.CONFIRMED, S.EXPIRED, S.REJECTED, S.CANCELLED}),
+    S.HELD: frozenset({S.AWAITING_APPROVAL, S.CONFIRMED, S.EXPIRED, S.REJECTED, S.CANCELLED}),
+    S.AWAITING_APPROVAL: frozenset({S.CONFIRMED, S.EXPIRED, S.REJECTED, S.CANCELLED}),
+    S.CONFIRMED: frozenset({S.ACTIVATING, S.RESIZING, S.MOVING, S.CANCELLED, S.NO_SHOW, S.FAILED}),
+    S.ACTIVATING: frozenset({S.ACTIVE, S.RESIZING, S.MOVING, S.ENDING, S.CANCELLED, S.NO_SHOW, S.FAILED}),
+    S.ACTIVE: frozenset({S.RESIZING, S.SUSPENDED, S.PREEMPTING, S.MOVING, S.ENDING, S.FAILED}),
+    S.RESIZING: frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE}),
+    S.SUSPENDED: frozenset({S.ACTIVE, S.MOVING, S.ENDING, S.FAILED}),
+    S.PREEMPTING: frozenset({S.PREEMPTED, S.ENDING, S.FAILED}),
+    S.PREEMPTED: frozenset({S.QUEUED, S.CANCELLED}),
+    S.MOVING: frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE, S.ENDING, S.FAILED}),
+    S.ENDING: frozenset({S.COMPLETED, S.FAILED}),
+    S.COMPLETED: frozenset(),
+    S.EXPIRED: frozenset(),
+    S.REJECTED: frozenset(),
+    S.CANCELLED: frozenset(),
+    S.NO_SHOW: frozenset(),
+    S.FAILED: frozenset(),
+}
+
+TAKES_CAPACITY = frozenset(
+    {S.HELD, S.AWAITING_APPROVAL, S.CONFIRMED, S.ACTIVATING, S.ACTIVE, S.RESIZING, S.SUSPENDED, S.PREEMPTING, S.MOVING,
+     S.ENDING}
+)  # fmt: skip
+ENDED = frozenset(state for state, nexts in ALLOWED.items() if not nexts)
+LIVE = frozenset(ReservationState) - ENDED
+
+
+class Reservation(TenantRow):
+    """`starts_at`..`ends_at` is the booked period, half-open (None is open-ended); it stays as booked after an early
+    release (`released_at`), so that the line for time not delivered can be shown. `changed_*` say who made the last
+    transition and why: a trigger copies them into a `ReservationEvent`, one row per transition.
+    """
+
+    project_id = models.UUIDField()
+    account_id = models.UUIDField()
+    requested_by = models.UUIDField()
+    state = models.CharField(max_length=20, choices=ReservationState)
+    version = models.PositiveIntegerField(default=1)
+
+    memory_mib = models.BigIntegerField()
+    share_permille = models.PositiveSmallIntegerField()
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField(null=True, blank=True)
+    released_at = models.DateTimeField(null=True, blank=True)
+    ended_at = models.DateTimeField(null=True, blank=True)
+    end_reason = models.CharField(max_length=80, blank=True)
+
+    offer = models.ForeignKey(Offer, on_delete=models.PROTECT, null=True, blank=True)
+    sku = models.CharField(max_length=64, blank=True)
+    device_kind = models.CharField(max_length=32, blank=True)
+    wanted_device_id = models.UUIDField(null=True, blank=True)
+    isolation_at_least = models.CharField(max_length=32, blank=True)
+    policy = models.CharField(max_length=32, blank=True)
+
+    lease_id = models.UUIDField(null=True, blank=True, unique=True)
+    device_id = models.UUIDField(null=True, blank=True)
+    price = models.ForeignKey(Price, on_delete=models.PROTECT, null=True, blank=True)
+    unit_price = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
+    currency = models.CharField(max_length=3)
+
+    queued_until = models.DateTimeField(null=True, blank=True)
+    waits_for = models.CharField(max_length=40, blank=True)
+    estimated_start_at = models.DateTimeField(null=True, blank=True)
+    earlier_start_at = models.DateTimeField(null=True, blank=True)
+    rated_through = models.DateTimeField(null=True, blank=True)
+
+    changed_at = models.DateTimeField()
+    changed_by = models.CharField(max_length=80)
+    change_reason = models.CharField(max_length=400)
+
+    class Meta:
+        db_table = "marketplace_reservation"
+        constraints: ClassVar = [
+            models.CheckConstraint(
+                name="reservation_size",
+                condition=Q(memory_mib__gte=1) & Q(share_permille__gte=1) & Q(share_permille__lte=1000),
+            ),
+            models.CheckConstraint(
+                name="reservation_in_order", condition=Q(ends_at__isnull=True) | Q(ends_at__gt=F("starts_at"))
+            ),
+            models.CheckConstraint(
+                name="reservation_taking_has_lease_and_price",
+                condition=~Q(state__in=sorted(TAKES_CAPACITY))
+                | (Q(lease_id__isnull=False) & Q(device_id__isnull=False) & Q(price__isnull=False)
+                   & Q(unit_price__isnull=False)),
+            ),
+            models.CheckConstraint(
+                name="reservation_queued_has_expiry", condition=~Q(state="queued") | Q(queued_until__isnull=False)
+            ),
+        ]  # fmt: skip
+        indexes: ClassVar = [
+            models.Index(name="reservation_by_tenant", fields=["tenant_id", "-created_at"]),
+            models.Index(name="reservation_by_state", fields=["state", "starts_at"]),
+            models.Index(name="reservation_by_device", fields=["device_id", "starts_at"]),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.id} {self.state}"
+
+
+class ReservationEvent(models.Model):
+    """One transition. Written by a trigger on the reservation, append-only."""
+
+    id = models.UUIDField(primary_key=True)
+    tenant_id = models.UUIDField(db_index=True)
+    reservation = models.ForeignKey(Reservation, on_delete=models.PROTECT, related_name="events")
+    version = models.PositiveIntegerField()
+    from_state = models.CharField(max_length=20, blank=True)
+    to_state = models.CharField(max_length=20, choices=ReservationState)
+    actor = models.CharField(max_length=80)
+    reason = models.CharField(max_length=400)
+    at = models.DateTimeField()
+
+    class Meta:
+        db_table = "marketplace_reservation_event"
+        constraints: ClassVar = [
+            models.UniqueConstraint(name="one_event_per_transition", fields=["reservation", "version"])
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.from_state or '-'} -> {self.to_state}"
+
+
+class Placement(TenantRow):
+    """Which leases a reservation has had, and on which device: one now, more after a move. Charges are by lease."""
+
+    reservation = models.ForeignKey(Reservation, on_delete=models.PROTECT, related_name="placements")
+    lease_id = models.UUIDField(unique=True)
+    device_id = models.UUIDField()
+    booked_from = models.DateTimeField()
+    booked_until = models.DateTimeField(null=True, blank=True)
+    is_current = models.BooleanField(default=True)
+
+    class Meta:
+        db_table = "marketplace_placement"
+        constraints: ClassVar = [
+            models.UniqueConstraint(name="one_current_placement", fields=["reservation"], condition=Q(is_current=True))
+        ]
+        indexes: ClassVar = [models.Index(name="placement_by_device", fields=["device_id"])]
+
+    def __str__(self) -> str:
+        return f"{self.lease_id} on {self.device_id}"

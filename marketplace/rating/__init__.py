@@ -1,0 +1,1 @@
+"""Pure: time cut at borders, and integer quantities with a price. No clock, no database, no floats."""
