@@ -1,0 +1,7 @@
+"""The billing room."""
+
+from django.apps import AppConfig
+
+
+class BillingConfig(AppConfig):
+    name = "billing"

@@ -1,0 +1,1 @@
+"""Pure money: arguments in, value out. No clock, no database, no framework."""

@@ -1,0 +1,122 @@
+"""From charges to invoice lines: quantities are added as integers, then divided and rounded half-up once per line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from billing.rating.money import line_amount
+
+
+@dataclass(frozen=True, slots=True)
+class Meter:
+    """What makes one line: charges that agree in all of this are added up before they are divided."""
+
+    source: UUID
+    kind: str
+    price_id: UUID
+    unit_price: Decimal
+    divisor: int
+    text: str
+    simulated: bool
+
+    @property
+    def order(self) -> tuple[str, str, bytes, Decimal, int, bytes, bool]:
+        return self.text, self.kind, self.price_id.bytes, self.unit_price, self.divisor, self.source.bytes, self.simulated
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A charge as rating sees it; a reversal takes back exactly one earlier charge of the same content."""
+
+    meter: Meter
+    starts_at: datetime
+    ends_at: datetime
+    quantity: int
+    is_reversal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One rounded amount over the service range that its charges span."""
+
+    meter: Meter
+    starts_at: datetime
+    ends_at: datetime
+    quantity: int
+    amount: Decimal
+
+    @property
+    def order(self) -> tuple[datetime, bool, tuple[str, str, bytes, Decimal, int, bytes, bool]]:
+        """By service time; a line taken back comes before what replaces it."""
+        return self.starts_at, self.quantity >= 0, self.meter.order
+
+
+def _live_by_meter(entries: Iterable[Entry]) -> dict[Meter, list[tuple[datetime, datetime, int]]]:
+    counts: Counter[tuple[Meter, datetime, datetime, int]] = Counter()
+    for entry in entries:
+        sign = -1 if entry.is_reversal else 1
+        counts[entry.meter, entry.starts_at, entry.ends_at, sign * entry.quantity] += sign
+    live: dict[Meter, list[tuple[datetime, datetime, int]]] = {}
+    for (meter, starts_at, ends_at, quantity), count in counts.items():
+        if count < 0:
+            raise ValueError(f"a charge of {meter.text!r} is reversed that was never made")
+        live.setdefault(meter, []).extend([(starts_at, ends_at, quantity)] * count)
+    return live
+
+
+def rate(entries: Iterable[Entry], *, currency: str) -> list[Line]:
+    """The lines of all entries, reversed ones gone without a trace. Any order or batching gives the same lines.
+
+    A line with quantity 0 is kept: time that costs nothing is shown, not hidden. Raises ValueError for a reversal of
+    something that is not among the entries.
+    """
+    lines = []
+    for meter, spans in _live_by_meter(entries).items():
+        if spans:
+            quantity = sum(span[2] for span in spans)
+            amount = line_amount(
+                quantity=quantity, divisor=meter.divisor, unit_price=meter.unit_price, currency=currency
+            )
+            lines.append(Line(meter, min(span[0] for span in spans), max(span[1] for span in spans), quantity, amount))
+    return sorted(lines, key=lambda line: line.order)
+
+
+def billed_state(lines: Sequence[Line], *, currency: str) -> dict[Meter, Line]:
+    """What earlier invoices bill for one service period in sum, meter by meter; fully taken back ones are left out."""
+    state: dict[Meter, Line] = {}
+    for line in lines:
+        before = state.get(line.meter)
+        if before is None:
+            state[line.meter] = line
+        elif before.quantity + line.quantity or before.amount + line.amount:
+            latest = line if line.quantity >= 0 else before
+            state[line.meter] = Line(
+                line.meter, latest.starts_at, latest.ends_at,
+                before.quantity + line.quantity, before.amount + line.amount,
+            )  # fmt: skip
+        else:
+            del state[line.meter]
+    return state
+
+
+def adjust(current: Sequence[Line], billed: Mapping[Meter, Line]) -> list[Line]:
+    """The lines that turn what was billed into what is right: each changed line is taken back whole and billed anew.
+
+    Taking back the whole line, not the difference, keeps "rounded once" true for the corrected quantity.
+    """
+    wanted = {line.meter: line for line in current}
+    lines = []
+    for meter in wanted.keys() | billed.keys():
+        old, new = billed.get(meter), wanted.get(meter)
+        if old and new and (old.quantity, old.amount) == (new.quantity, new.amount):
+            continue
+        if old:
+            lines.append(Line(meter, old.starts_at, old.ends_at, -old.quantity, -old.amount))
+        if new:
+            lines.append(new)
+    return sorted(lines, key=lambda line: line.order)

@@ -1,0 +1,40 @@
+"""Parts of a whole: by time, without losing a cent or a unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+from billing.rating.money import from_minor, round_half_up, share_out, to_minor
+from billing.rating.periods import Span
+from vxpu.money import ChargeItem
+
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def prorate(fee: Decimal, *, part: Span, whole: Span, currency: str) -> Decimal:
+    """The fee for a part of its period, rounded once. The denominator is the whole period, whenever the plan began."""
+    if part.starts_at < whole.starts_at or whole.ends_at < part.ends_at:
+        raise ValueError("the part is not within the whole")
+    share = Fraction((part.ends_at - part.starts_at) // _MICROSECOND, (whole.ends_at - whole.starts_at) // _MICROSECOND)
+    return round_half_up(Fraction(fee) * share, currency)
+
+
+def prorate_parts(fee: Decimal, lengths_s: Sequence[int], currency: str) -> list[Decimal]:
+    """A whole fee over adjoining parts, by largest remainder: the parts add up to the fee."""
+    return [from_minor(part, currency) for part in share_out(to_minor(fee, currency), lengths_s)]
+
+
+def split_item(item: ChargeItem, borders: Iterable[datetime]) -> list[ChargeItem]:
+    """The item cut at the borders that fall inside it, the quantity in proportion to time by largest remainder."""
+    inside = sorted({border for border in borders if item.starts_at < border < item.ends_at})
+    edges = [item.starts_at, *inside, item.ends_at]
+    lengths = [(end - start) // _MICROSECOND for start, end in zip(edges[:-1], edges[1:], strict=True)]
+    quantities = share_out(item.quantity, lengths)
+    return [
+        replace(item, starts_at=start, ends_at=end, quantity=quantity)
+        for start, end, quantity in zip(edges[:-1], edges[1:], quantities, strict=True)
+    ]
