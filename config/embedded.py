@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import shutil
 import signal
-import subprocess
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import psycopg
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from config.guard import Guarded
 from config.reach import Account, readable_copy, socket_folder, wheel_file
@@ -30,6 +31,7 @@ PG_PARTS = [
 ]
 ROLES = {"vxpu_owner": "LOGIN CREATEDB NOSUPERUSER", "vxpu_app": "LOGIN NOSUPERUSER NOCREATEDB"}
 DATABASE = "vxpu"
+BARE = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +124,16 @@ def _init_cluster(home: Home, initdb: Path, password: str, *, durable: bool) -> 
     lender.give(secret)
     command = [initdb, "-D", draft, "-U", "postgres", f"--pwfile={secret}", "--encoding=UTF8", "--no-instructions"]
     command += ["--auth=scram-sha-256", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
-    uid, gid = lender.ids or (None, None)
-    done = subprocess.run(
-        command + ([] if durable else ["--no-sync"]),
-        user=uid,
-        group=gid,
-        extra_groups=None if uid is None else [],
-        cwd="/",
-        capture_output=True,
-        text=True,
-        check=False,
+    process = Guarded(
+        command + ([] if durable else ["--no-sync"]), log=home.log, env=BARE, cwd=Path("/"), user=lender.ids
     )
-    secret.unlink()
-    if done.returncode:
-        raise EmbeddedFailed(f"initdb: {done.stderr.strip()}")
+    try:
+        failed = process.wait()
+    finally:
+        process.stop()
+        secret.unlink()
+    if failed:
+        raise EmbeddedFailed(f"initdb failed:\n{home.log_tail()}")
     home.account.give_tree(draft)
     draft.rename(final)
 
@@ -171,7 +169,7 @@ def _launch_postgres(home: Home, binary: Path, port: int, *, durable: bool) -> G
     return Guarded(
         [binary, "-D", home.path / "pgdata", *flags],
         log=home.log,
-        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "TZ": "UTC"},
+        env=BARE,
         cwd=Path("/"),
         user=home.account.ids,
         # Fast shutdown, then immediate: neither waits for clients.
@@ -273,7 +271,7 @@ def _launch_valkey(home: Home, binary: Path, port: int, word: str, *, persistent
     return Guarded(
         [binary, config],
         log=home.log,
-        env={"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"},
+        env=BARE,
         cwd=Path("/"),
         user=home.account.ids,
         grace_s=STOP_GRACE_S,
@@ -281,7 +279,7 @@ def _launch_valkey(home: Home, binary: Path, port: int, word: str, *, persistent
 
 
 def _answers_valkey(url: str) -> bool:
-    client = redis.Redis.from_url(url, socket_timeout=2)
+    client = redis.Redis.from_url(url, socket_timeout=2, retry=Retry(NoBackoff(), 0))
     try:
         return bool(client.ping())
     except redis.RedisError:

@@ -53,26 +53,37 @@ class Guarded:
     ) -> None:
         order = {"argv": [str(part) for part in argv], "user": user, "signals": list(stop_signals), "grace_s": grace_s}
         self.log = log
-        hold_read, self._hold = os.pipe()
-        report_read, report = os.pipe()
-        with log.open("ab") as sink, os.fdopen(report_read, "rb") as answer:
-            self._keeper = subprocess.Popen(
-                [sys.executable, "-I", "-S", __file__, str(report), str(os.getpid()), json.dumps(order)],
-                stdin=hold_read,
-                stdout=sink,
-                stderr=sink,
-                env=None if env is None else dict(env),
-                cwd=cwd,
-                pass_fds=(report,),
-                start_new_session=True,
-            )
-            os.close(hold_read)
-            os.close(report)
-            told = answer.read().decode()
+        self._hold = -1
+        try:
+            told = self._start(order, env=env, cwd=cwd)
+        except BaseException:  # a signal in the middle of the start: what was begun ends too
+            self.let_go()
+            raise
         if not told.isdigit():
             self.stop()
             raise StartFailed(f"{order['argv'][0]}: {told or 'the keeper ended'}; see {log}")
         self.pid = int(told)
+
+    def _start(self, order: dict[str, Any], *, env: Mapping[str, str] | None, cwd: Path | None) -> str:
+        """Start the keeper; its answer is the program's pid, or what went wrong."""
+        hold_read, self._hold = os.pipe()
+        report_read, report = os.pipe()
+        with self.log.open("ab") as sink, os.fdopen(report_read, "rb") as answer:
+            try:
+                self._keeper = subprocess.Popen(
+                    [sys.executable, "-I", "-S", __file__, str(report), str(os.getpid()), json.dumps(order)],
+                    stdin=hold_read,
+                    stdout=sink,
+                    stderr=sink,
+                    env=None if env is None else dict(env),
+                    cwd=cwd,
+                    pass_fds=(report,),
+                    start_new_session=True,
+                )
+            finally:
+                os.close(hold_read)
+                os.close(report)
+            return answer.read().decode()
 
     @property
     def keeper_pid(self) -> int:

@@ -23,6 +23,7 @@ ACCOUNT = "vxpu-db"
 # Outside of every range that Debian, Ubuntu and systemd hand out (60706-61183 is "unused" in systemd's table) and
 # below the slices' 61000.
 FALLBACK_UID = 60720
+USERADD_PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
 SOCKET_PATH_LIMIT = 107
 STORE_LINK = "store"
 
@@ -71,7 +72,7 @@ def _find_entry() -> pwd.struct_passwd | None:
 
 
 def _add_entry() -> bool:
-    command = shutil.which("useradd", path="/usr/sbin:/sbin:/usr/bin:/bin")
+    command = shutil.which("useradd", path=USERADD_PATH)
     if command is None:
         return False
     order = [command, "--system", "--no-create-home", "--home-dir", "/nonexistent", "--shell", "/usr/sbin/nologin"]
