@@ -113,7 +113,8 @@ struct vx_usage {
     vx_u64 file_bytes;
     vx_u64 slot_count;
     vx_u64 unknown_frees; /* frees of pointers that we never charged */
-    vx_u64 reserved[11];
+    vx_u64 slots_used; /* slots below this index were claimed at least once */
+    vx_u64 reserved[10];
     struct vx_usage_device device[VX_MAX_DEVICES];
     struct vx_slot slot[VX_MAX_SLOTS];
 };
@@ -181,7 +182,8 @@ _Static_assert(offsetof(struct vx_usage, version) == 8, "");
 _Static_assert(offsetof(struct vx_usage, file_bytes) == 16, "");
 _Static_assert(offsetof(struct vx_usage, slot_count) == 24, "");
 _Static_assert(offsetof(struct vx_usage, unknown_frees) == 32, "");
-_Static_assert(offsetof(struct vx_usage, reserved) == 40, "");
+_Static_assert(offsetof(struct vx_usage, slots_used) == 40, "");
+_Static_assert(offsetof(struct vx_usage, reserved) == 48, "");
 _Static_assert(offsetof(struct vx_usage, device) == 128, "");
 _Static_assert(offsetof(struct vx_usage, slot) == 1152, "");
 _Static_assert(sizeof(struct vx_usage) == 83072, "");

@@ -1,0 +1,197 @@
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "estimate.h"
+#include "launch.h"
+#include "real.h"
+
+enum { MAX_FLIGHT = 128 };
+
+static struct vx_flight flights[MAX_FLIGHT];
+static unsigned count;
+static _Atomic uint32_t done_count; /* futex word: commands that ended */
+static atomic_flag reaping = ATOMIC_FLAG_INIT;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+bool vx_flight_add(uint64_t key, int64_t estimate_ns, cl_command_queue queue,
+                   cl_event event)
+{
+    pthread_mutex_lock(&lock);
+    bool room = count < MAX_FLIGHT;
+    if (room)
+        flights[count++] = (struct vx_flight){.key = key,
+                                              .estimate_ns = estimate_ns,
+                                              .event = event,
+                                              .queue = queue};
+    pthread_mutex_unlock(&lock);
+    return room;
+}
+
+struct vx_flight_sum vx_flight_sum(uint64_t key)
+{
+    struct vx_flight_sum sum = {0, 0};
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < count; i++) {
+        if (flights[i].stalled)
+            continue;
+        sum.estimate_ns += flights[i].estimate_ns;
+        sum.of_key += flights[i].key == key;
+    }
+    pthread_mutex_unlock(&lock);
+    return sum;
+}
+
+/*
+ * Only the one thread that holds `reaping` removes entries, so their events
+ * stay valid while it asks the runtime without our lock: a callback may run
+ * with the runtime's locks held and come back into this file.
+ */
+static unsigned copy_flights(struct vx_flight *out)
+{
+    pthread_mutex_lock(&lock);
+    unsigned n = count;
+    for (unsigned i = 0; i < n; i++)
+        out[i] = flights[i];
+    pthread_mutex_unlock(&lock);
+    return n;
+}
+
+static cl_int status_of(cl_event event)
+{
+    cl_int status = CL_COMPLETE;
+    if (vx_real()->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                  sizeof status, &status, NULL) != CL_SUCCESS)
+        return CL_COMPLETE;
+    return status;
+}
+
+/* New entries are appended behind the n that were looked at. */
+static void keep_unfinished(const struct vx_flight *seen, unsigned n,
+                            const cl_int *status)
+{
+    unsigned kept = 0;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < count; i++) {
+        if (i < n && status[i] <= CL_COMPLETE)
+            continue;
+        struct vx_flight f = flights[i];
+        if (i < n) {
+            f.running = status[i] == CL_RUNNING;
+            f.watched = seen[i].watched;
+        }
+        flights[kept++] = f;
+    }
+    count = kept;
+    pthread_mutex_unlock(&lock);
+}
+
+/* Shares the time among the finished ones by what each was expected to take. */
+static void teach(const struct vx_flight *seen, unsigned n,
+                  const cl_int *status, int64_t *cpu_ns)
+{
+    int64_t expected = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (status[i] <= CL_COMPLETE)
+            expected += seen[i].estimate_ns;
+    if (expected == 0)
+        return;
+    for (unsigned i = 0; i < n; i++)
+        if (status[i] <= CL_COMPLETE)
+            vx_estimate_learn(seen[i].key, (int64_t)((__int128)*cpu_ns *
+                              seen[i].estimate_ns / expected));
+    *cpu_ns = 0;
+}
+
+void vx_flight_reap(int64_t *cpu_ns)
+{
+    struct vx_flight seen[MAX_FLIGHT];
+    cl_int status[MAX_FLIGHT];
+    if (atomic_flag_test_and_set(&reaping))
+        return;
+    unsigned n = copy_flights(seen);
+    for (unsigned i = 0; i < n; i++)
+        status[i] = status_of(seen[i].event);
+    keep_unfinished(seen, n, status);
+    teach(seen, n, status, cpu_ns);
+    atomic_flag_clear(&reaping);
+    for (unsigned i = 0; i < n; i++)
+        if (status[i] <= CL_COMPLETE)
+            vx_real()->clReleaseEvent(seen[i].event);
+}
+
+static void on_done(cl_event event, cl_int status, void *data)
+{
+    (void)event;
+    (void)status;
+    (void)data;
+    atomic_fetch_add(&done_count, 1);
+    syscall(SYS_futex, &done_count, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+/* An event to wait for, retained; NULL when nothing is known to run. */
+static cl_event pick_running(bool *watched)
+{
+    cl_event event = NULL;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < count && !event; i++) {
+        if (!flights[i].running || flights[i].stalled)
+            continue;
+        event = flights[i].event;
+        *watched = flights[i].watched;
+        flights[i].watched = true;
+        vx_real()->clRetainEvent(event);
+    }
+    pthread_mutex_unlock(&lock);
+    return event;
+}
+
+bool vx_flight_wait(uint64_t ns)
+{
+    bool watched = false;
+    uint32_t before = atomic_load(&done_count);
+    cl_event event = pick_running(&watched);
+    if (!event)
+        return false;
+    if (!watched)
+        vx_real()->clSetEventCallback(event, CL_COMPLETE, on_done, NULL);
+    if (status_of(event) > CL_COMPLETE) {
+        struct timespec t = {(time_t)(ns / 1000000000ULL),
+                             (long)(ns % 1000000000ULL)};
+        syscall(SYS_futex, &done_count, FUTEX_WAIT_PRIVATE, before, &t, NULL, 0);
+    }
+    vx_real()->clReleaseEvent(event);
+    return true;
+}
+
+void vx_flight_flush(void)
+{
+    struct vx_flight seen[MAX_FLIGHT];
+    if (atomic_flag_test_and_set(&reaping))
+        return;
+    unsigned n = copy_flights(seen);
+    for (unsigned i = 0; i < n; i++)
+        if (i == 0 || seen[i].queue != seen[i - 1].queue)
+            vx_real()->clFlush(seen[i].queue);
+    atomic_flag_clear(&reaping);
+}
+
+void vx_flight_stall(void)
+{
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < count; i++)
+        flights[i].stalled = true;
+    pthread_mutex_unlock(&lock);
+}
+
+void vx_flight_after_fork(void)
+{
+    /* The parent's commands: neither ours to ask about nor to release. */
+    pthread_mutex_init(&lock, NULL);
+    atomic_flag_clear(&reaping);
+    count = 0;
+}

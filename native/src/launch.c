@@ -1,0 +1,207 @@
+#include "launch.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "clock.h"
+#include "estimate.h"
+#include "log.h"
+#include "real.h"
+#include "session.h"
+#include "workers.h"
+
+/* Wall time of work in flight that a launch may add to. */
+static const int64_t WINDOW_NS = 8000000;
+/* A waiter looks again at least this often: resize and pause are noticed. */
+static const uint64_t LOOK_NS = 20000000;
+/* Nothing runs for this long: what is queued depends on the host. */
+static const uint64_t QUEUED_BOUND_NS = 16000000;
+/* Even a running command may wait for a word the host has yet to write. */
+static const uint64_t RUNNING_BOUND_NS = 2000000000;
+/* Reading one worker's clock is a system call: keep its cost under 3 %. */
+static const uint64_t MEASURE_GAP_PER_WORKER_NS = 10000;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t last_cpu_ns;
+static _Atomic uint64_t last_measure_ns;
+static int64_t prepaid_ns;
+/* CPU time since the last reap that found something; under `lock`. */
+static int64_t unshared_ns;
+
+static int64_t with_gain(int64_t ns)
+{
+    uint64_t gain = atomic_load(&vx_session_limits()->gain_ppm);
+    if (gain < 100000 || gain > 1500000)
+        gain = 1000000;
+    return (int64_t)((__int128)ns * (int64_t)gain / 1000000);
+}
+
+/* Under `lock`. Measured time first uses up what launches prepaid. */
+static void measure_locked(void)
+{
+    uint64_t cpu = vx_workers_cpu_ns();
+    VX_CRASH("measure.read");
+    int64_t used = cpu > last_cpu_ns ? (int64_t)(cpu - last_cpu_ns) : 0;
+    last_cpu_ns = cpu;
+    unshared_ns += used;
+    int64_t due = with_gain(used);
+    int64_t from_prepaid = due < prepaid_ns ? due : prepaid_ns;
+    prepaid_ns -= from_prepaid;
+    if (due > from_prepaid)
+        vx_session_debit(due - from_prepaid);
+}
+
+static bool measure_is_due(uint64_t now)
+{
+    unsigned workers = vx_workers_count();
+    uint64_t gap = MEASURE_GAP_PER_WORKER_NS * (workers ? workers : 1);
+    return now - atomic_load(&last_measure_ns) >= gap;
+}
+
+/* Prepaid beyond what is in flight was estimated too high: give it back. */
+static void give_back_locked(void)
+{
+    int64_t needed = with_gain(vx_flight_sum(0).estimate_ns);
+    if (prepaid_ns > needed) {
+        vx_session_debit(needed - prepaid_ns);
+        prepaid_ns = needed;
+    }
+}
+
+static void settle(uint64_t now)
+{
+    if (!measure_is_due(now))
+        return;
+    pthread_mutex_lock(&lock);
+    atomic_store(&last_measure_ns, now);
+    measure_locked();
+    int64_t cpu = unshared_ns;
+    unshared_ns = 0;
+    pthread_mutex_unlock(&lock);
+    vx_flight_reap(&cpu);
+    pthread_mutex_lock(&lock);
+    unshared_ns += cpu;
+    give_back_locked();
+    pthread_mutex_unlock(&lock);
+}
+
+void vx_launch_settle(void)
+{
+    settle(vx_now_ns());
+}
+
+/* Sleeps until the budget is positive. False: the lease is gone. */
+static bool wait_for_budget(uint64_t *waited_ns)
+{
+    struct vx_bucket b = vx_session_bucket();
+    uint64_t start = vx_now_ns(), now = start;
+    for (;;) {
+        if (vx_session_closed())
+            return false;
+        uint64_t ns = vx_bucket_wait_ns(&b, vx_bucket_refill(&b, now));
+        if (ns == 0 || vx_workers_is_self())
+            break;
+        VX_CRASH("wait.asleep");
+        vx_sleep_ns(ns < LOOK_NS ? ns : LOOK_NS);
+        now = vx_now_ns();
+    }
+    *waited_ns = now - start;
+    return true;
+}
+
+static bool window_is_full(uint64_t key)
+{
+    int64_t expected;
+    bool measured = vx_estimate_get(key, &expected);
+    struct vx_flight_sum sum = vx_flight_sum(key);
+    uint64_t units = atomic_load(&vx_session_limits()->compute_units);
+    int64_t window = WINDOW_NS * (int64_t)(units ? units : 1);
+    return measured ? sum.estimate_ns > window : sum.of_key > 0;
+}
+
+/*
+ * Waits for running commands only, and not for ever: a command that depends
+ * on a user event or on host memory may need the very launch that we hold.
+ */
+static void wait_for_window(uint64_t key)
+{
+    uint64_t start = vx_now_ns(), idle_since = start;
+    bool flushed = false;
+    while (window_is_full(key) && !vx_workers_is_self()) {
+        if (!flushed)
+            vx_flight_flush();
+        flushed = true;
+        uint64_t now = vx_now_ns();
+        if (vx_flight_wait(5000000))
+            idle_since = now;
+        else
+            vx_sleep_ns(200000);
+        if (now - start > RUNNING_BOUND_NS ||
+            now - idle_since > QUEUED_BOUND_NS)
+            vx_flight_stall();
+        settle(vx_now_ns());
+    }
+}
+
+static void prepay(uint64_t key, struct vx_ticket *t)
+{
+    vx_estimate_get(key, &t->prepaid_ns);
+    pthread_mutex_lock(&lock);
+    prepaid_ns += with_gain(t->prepaid_ns);
+    pthread_mutex_unlock(&lock);
+    vx_session_debit(with_gain(t->prepaid_ns));
+    VX_CRASH("launch.prepaid");
+}
+
+bool vx_launch_begin(uint64_t key, struct vx_ticket *t)
+{
+    uint64_t waited = 0;
+    t->key = key;
+    settle(vx_now_ns());
+    if (!wait_for_budget(&waited))
+        return false;
+    wait_for_window(key);
+    vx_session_count_launch(waited);
+    prepay(key, t);
+    return true;
+}
+
+void vx_launch_end(struct vx_ticket *t, cl_command_queue queue,
+                   cl_event event, bool owned)
+{
+    VX_CRASH("launch.enqueued");
+    if (event && !owned)
+        vx_real()->clRetainEvent(event);
+    bool tracked = event && vx_flight_add(t->key, t->prepaid_ns, queue, event);
+    if (event && !tracked)
+        vx_real()->clReleaseEvent(event);
+    VX_CRASH("launch.tracked");
+    /* A failed or untracked launch leaves nothing to keep prepaid for. */
+    if (tracked)
+        return;
+    pthread_mutex_lock(&lock);
+    give_back_locked();
+    pthread_mutex_unlock(&lock);
+}
+
+void vx_launch_last_words(void)
+{
+    if (!vx_session_owner() || vx_session_inert())
+        return;
+    /* May run anywhere, so it must not wait for a lock of ours. */
+    if (pthread_mutex_trylock(&lock) != 0)
+        return;
+    measure_locked();
+    pthread_mutex_unlock(&lock);
+}
+
+void vx_launch_after_fork(void)
+{
+    pthread_mutex_init(&lock, NULL);
+    vx_flight_after_fork();
+    vx_estimate_after_fork();
+    last_cpu_ns = 0;
+    atomic_store(&last_measure_ns, 0);
+    prepaid_ns = 0;
+    unshared_ns = 0;
+}

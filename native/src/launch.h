@@ -1,0 +1,69 @@
+/*
+ * The gate that device work passes, and the meter behind it.
+ *
+ * Debited so far = CPU time measured + what is prepaid for work in flight.
+ * A launch prepays its estimate; measured time is taken from the prepaid sum
+ * first and from the budget when that is used up; what is still prepaid once
+ * nothing is in flight goes back.
+ */
+#ifndef VXPU_LAUNCH_H
+#define VXPU_LAUNCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cl_abi.h"
+
+struct vx_ticket {
+    uint64_t key;
+    int64_t prepaid_ns;
+};
+
+/* Waits as the share demands. False: the lease is gone, do not launch. */
+bool vx_launch_begin(uint64_t key, struct vx_ticket *t);
+/*
+ * After the real call. event: its event, ours to keep when `owned`, else the
+ * program's and retained here; NULL when the call failed.
+ */
+void vx_launch_end(struct vx_ticket *t, cl_command_queue queue,
+                   cl_event event, bool owned);
+/* Measures and reaps; at every synchronising call. Never waits. */
+void vx_launch_settle(void);
+/* At exit: debits what was not measured yet. Safe at any time. */
+void vx_launch_last_words(void);
+void vx_launch_after_fork(void);
+
+/* flight.c: commands in flight. */
+
+struct vx_flight {
+    uint64_t key;
+    int64_t estimate_ns;
+    cl_event event;
+    cl_command_queue queue; /* kept alive by the event */
+    bool running;
+    bool watched; /* our completion callback is set */
+    bool stalled; /* waited for in vain: not counted any more */
+};
+
+struct vx_flight_sum {
+    int64_t estimate_ns;
+    unsigned of_key;
+};
+
+/* False when the table is full: then the launch is metered, not tracked. */
+bool vx_flight_add(uint64_t key, int64_t estimate_ns, cl_command_queue queue,
+                   cl_event event);
+struct vx_flight_sum vx_flight_sum(uint64_t key);
+/*
+ * Drops what is complete and teaches the estimates: *cpu_ns is the time used
+ * since the last call that dropped something, and becomes 0 if one did.
+ */
+void vx_flight_reap(int64_t *cpu_ns);
+/* Waits up to ns for a running command. False: none is running. */
+bool vx_flight_wait(uint64_t ns);
+void vx_flight_flush(void);
+/* Stops counting what is in flight now: it depends on the host. */
+void vx_flight_stall(void);
+void vx_flight_after_fork(void);
+
+#endif

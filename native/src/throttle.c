@@ -1,0 +1,113 @@
+#include "throttle.h"
+
+#include <stdatomic.h>
+
+#include "log.h"
+
+/* A debt beyond ten minutes of a 64-CPU device is rubbish, not a debt. */
+static const int64_t FLOOR_NS = -600LL * 64 * 1000000000LL;
+/* A refill stamp this far ahead of now was not written by this library. */
+static const uint64_t FUTURE_NS = 1000000000ULL;
+
+/* Permille x CPUs: device nanoseconds earned in a thousand of wall time. */
+static uint64_t rate(const struct vx_bucket *b)
+{
+    uint64_t share = atomic_load(&b->limits->share_permille);
+    uint64_t units = atomic_load(&b->limits->compute_units);
+    if (share > 1000)
+        share = 1000;
+    if (units > 4096)
+        units = 4096;
+    return share * (units ? units : 1);
+}
+
+int64_t vx_bucket_earned(const struct vx_bucket *b, uint64_t ns)
+{
+    const uint64_t most = 1000ULL * 1000000000ULL;
+    return (int64_t)((ns > most ? most : ns) * rate(b) / 1000);
+}
+
+static void add_budget(const struct vx_bucket *b, int64_t ns)
+{
+    int64_t seen = atomic_load(&b->usage->budget_ns), want;
+    do {
+        int64_t base = seen < FLOOR_NS ? FLOOR_NS : seen;
+        want = base + ns;
+        if (want < FLOOR_NS)
+            want = FLOOR_NS;
+    } while (!atomic_compare_exchange_weak(&b->usage->budget_ns, &seen, want));
+}
+
+void vx_bucket_debit(const struct vx_bucket *b, int64_t ns)
+{
+    add_budget(b, -ns);
+    atomic_fetch_add(&b->usage->debited_ns, ns);
+}
+
+/* Time that the agent's own meter saw and no process of ours debited. */
+static void fold_agent_debit(const struct vx_bucket *b)
+{
+    int64_t total = atomic_load(&b->limits->agent_debit_ns);
+    int64_t seen = atomic_load(&b->usage->agent_debit_seen_ns);
+    if (total != seen &&
+        atomic_compare_exchange_strong(&b->usage->agent_debit_seen_ns, &seen,
+                                       total))
+        add_budget(b, seen - total);
+}
+
+/* One step: the winner of the stamp adds its share, capped at the burst. */
+static void pour(const struct vx_bucket *b, uint64_t last, uint64_t step)
+{
+    if (!atomic_compare_exchange_strong(&b->usage->last_refill_ns, &last,
+                                        last + step))
+        return;
+    VX_CRASH("refill.won");
+    int64_t cap = vx_bucket_earned(b, VX_BURST_NS);
+    int64_t room = cap - atomic_load(&b->usage->budget_ns);
+    int64_t gain = vx_bucket_earned(b, step);
+    if (gain > room)
+        gain = room;
+    if (gain > 0)
+        add_budget(b, gain);
+}
+
+int64_t vx_bucket_refill(const struct vx_bucket *b, uint64_t now)
+{
+    fold_agent_debit(b);
+    int64_t cap = vx_bucket_earned(b, VX_BURST_NS);
+    for (;;) {
+        uint64_t last = atomic_load(&b->usage->last_refill_ns);
+        if (last == 0 || last > now + FUTURE_NS) {
+            /* First use ever, or rubbish: start one burst ago. */
+            uint64_t start = now > VX_BURST_NS ? now - VX_BURST_NS : 1;
+            atomic_compare_exchange_strong(&b->usage->last_refill_ns, &last,
+                                           start);
+            continue;
+        }
+        if (last >= now)
+            break;
+        uint64_t step = now - last;
+        /*
+         * Steps of at most a burst: a process that dies between winning the
+         * stamp and pouring loses 20 ms of share, not a whole debt's worth.
+         */
+        if (step > VX_BURST_NS && atomic_load(&b->usage->budget_ns) < cap)
+            step = VX_BURST_NS;
+        pour(b, last, step);
+    }
+    int64_t budget = atomic_load(&b->usage->budget_ns);
+    return budget > cap ? cap : budget;
+}
+
+uint64_t vx_bucket_wait_ns(const struct vx_bucket *b, int64_t budget)
+{
+    if (atomic_load(&b->limits->pause) != 0)
+        return VX_GATE_CLOSED;
+    uint64_t per_thousand = rate(b);
+    if (per_thousand == 0)
+        return VX_GATE_CLOSED;
+    if (budget > 0)
+        return 0;
+    uint64_t debt = (uint64_t)(budget < FLOOR_NS ? -FLOOR_NS : -budget);
+    return (debt + 1) * 1000 / per_thousand + 1;
+}
