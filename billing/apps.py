@@ -1,7 +1,6 @@
-"""The billing room."""
-
 from django.apps import AppConfig
 
 
 class BillingConfig(AppConfig):
     name = "billing"
+    default_auto_field = "django.db.models.BigAutoField"

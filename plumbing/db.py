@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -10,6 +12,10 @@ from django.db import transaction as django_transaction
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+# True while a door (see `door`) has a transaction open that the next use case may take for its own.
+_joinable: ContextVar[bool] = ContextVar("joinable", default=False)
 
 
 class TransactionMissing(RuntimeError):
@@ -21,10 +27,29 @@ def transaction(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        with django_transaction.atomic(durable=True):
-            return function(*args, **kwargs)
+        joins = _joinable.get()
+        token = _joinable.set(False)
+        try:
+            with django_transaction.atomic(durable=not joins):
+                return function(*args, **kwargs)
+        finally:
+            _joinable.reset(token)
 
     return run
+
+
+@contextmanager
+def door() -> Iterator[None]:
+    """The transaction of a door that must commit its own note together with the use case (an idempotent answer).
+
+    Use cases called inside join it, one after the other, each as a savepoint; use cases inside use cases stay refused.
+    """
+    with django_transaction.atomic(durable=True):
+        token = _joinable.set(True)
+        try:
+            yield
+        finally:
+            _joinable.reset(token)
 
 
 def transaction_required(function: Callable[P, R]) -> Callable[P, R]:

@@ -1,0 +1,167 @@
+"""What all environments share. Every value that differs between machines is read from the environment."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from config.settings import _env
+from plumbing.pool import forget_scope
+
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
+VXPU_VAR = Path(_env.text("VXPU_VAR", str(BASE_DIR / "var")))
+
+DEBUG = False
+ALLOWED_HOSTS = _env.words("DJANGO_ALLOWED_HOSTS", "localhost,127.0.0.1,[::1]")
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+ASGI_APPLICATION = "config.asgi.application"
+AUTH_USER_MODEL = "identity.User"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+USE_TZ = True
+TIME_ZONE = "UTC"
+LANGUAGE_CODE = "en"
+USE_I18N = False
+APPEND_SLASH = False
+
+INSTALLED_APPS = [
+    "django.contrib.contenttypes",
+    "django.contrib.auth",
+    "django.contrib.staticfiles",
+    "channels",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "plumbing",
+    "identity",
+    "allocator",
+    "billing",
+    "marketplace",
+]
+
+# Thin on purpose: a reservation must be decided within 60 ms on two cores.
+MIDDLEWARE = [
+    "plumbing.middleware.request_context",
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+]
+
+TEMPLATES: list[dict[str, Any]] = [
+    {"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [BASE_DIR / "config/templates"],
+     "APP_DIRS": True, "OPTIONS": {"context_processors": []}},
+]
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+STATIC_URL = "/static/"
+STATIC_ROOT = VXPU_VAR / "static"
+WHITENOISE_USE_FINDERS = True
+X_FRAME_OPTIONS = "DENY"
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 2**20
+
+# The pool hands a connection back without the tenant of the last request: `forget_scope` is its fence.
+POOL: dict[str, Any] = {
+    "min_size": 1,
+    "max_size": _env.integer("VXPU_DB_POOL_MAX", 8),
+    "timeout": 5,
+    "reset": forget_scope,
+}
+
+
+def databases(app_url: str, owner_url: str, *, pooled: bool) -> dict[str, Any]:
+    """`default` is the application's role (row-level security holds for it); `owner` migrates and does nothing else."""
+    options: dict[str, Any] = {"connect_timeout": "5"}
+    found = {"default": _env.database(app_url, options={**options, **({"pool": POOL} if pooled else {})})}
+    if owner_url:
+        found["owner"] = _env.database(owner_url, options=options)
+        found["owner"]["TEST"] = {"MIRROR": "default"}
+    return found
+
+
+REDIS_URL = _env.text("REDIS_URL", "redis://127.0.0.1:6379/0")
+CHANNEL_LAYERS = {
+    "default": {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer", "CONFIG": {"hosts": [REDIS_URL]}},
+}
+
+REST_FRAMEWORK: dict[str, Any] = {
+    "DEFAULT_AUTHENTICATION_CLASSES": ["identity.api.authentication.TokenAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_SCHEMA_CLASS": "plumbing.api.schema.DomainSchema",
+    "EXCEPTION_HANDLER": "plumbing.api.errors.handler",
+    "UNAUTHENTICATED_USER": None,
+    "COERCE_DECIMAL_TO_STRING": True,
+}
+
+SPECTACULAR_SETTINGS: dict[str, Any] = {
+    "TITLE": "vXPU Market",
+    "DESCRIPTION": "Reserve a slice of an accelerator, run inside it, and get an invoice that adds up.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SERVE_AUTHENTICATION": [],
+    "SERVE_PERMISSIONS": ["rest_framework.permissions.AllowAny"],
+    "SCHEMA_PATH_PREFIX": "/api/v1",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
+    "SORT_OPERATIONS": True,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+CELERY_BROKER_URL = REDIS_URL
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_ACKS_LATE = True
+CELERY_TASK_REJECT_ON_WORKER_LOST = True
+CELERY_TASK_PUBLISH_RETRY = False
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TIMEZONE = "UTC"
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A task of a dead worker is delivered again after this time; the reconcilers are quicker than that.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "visibility_timeout": 600, "socket_timeout": 5, "socket_connect_timeout": 2, "retry_on_timeout": False,
+}
+
+LOGGING: dict[str, Any] = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "filters": {"request_id": {"()": "plumbing.logs.RequestIdFilter"}},
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
+    "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request_id"]}},
+    "root": {"handlers": ["stderr"], "level": _env.text("VXPU_LOG_LEVEL", "INFO")},
+}
+
+# --- the product's own settings; durations in seconds ---
+VXPU_OPERATOR_TENANT = UUID(int=0)
+VXPU_HEARTBEAT_S = _env.integer("VXPU_HEARTBEAT_S", 5)
+VXPU_FAILURE_TIMEOUT_S = _env.integer("VXPU_FAILURE_TIMEOUT_S", 30)
+VXPU_AUTHORITY_S = _env.integer("VXPU_AUTHORITY_S", 25)
+VXPU_WINDOW_S = _env.integer("VXPU_WINDOW_S", 60)
+VXPU_GRACE_S = _env.integer("VXPU_GRACE_S", 5)
+VXPU_RATING_PERIOD_S = _env.integer("VXPU_RATING_PERIOD_S", 3600)
+VXPU_HOLD_TTL_S = _env.integer("VXPU_HOLD_TTL_S", 120)
+VXPU_LATE_LIMIT_S = _env.integer("VXPU_LATE_LIMIT_S", 86_400)
+VXPU_WEB_URL = _env.text("VXPU_WEB_URL", "http://127.0.0.1:8000")
+VXPU_SOCKET_URL = _env.text("VXPU_SOCKET_URL", "ws://127.0.0.1:8001")
+VXPU_SERVER_KEY_FILE = Path(_env.text("VXPU_SERVER_KEY_FILE", str(VXPU_VAR / "server-key.pem")))
+VXPU_CURRENCY = _env.text("VXPU_CURRENCY", "EUR")
+VXPU_IDEMPOTENCY_TTL = timedelta(hours=24)
+# Longer than any request may take (the WSGI server's time limit): then the worker behind the key is dead.
+VXPU_IDEMPOTENCY_LEASE_S = _env.integer("VXPU_IDEMPOTENCY_LEASE_S", 60)
+VXPU_SUBSCRIPTIONS = "config.subscriptions.SUBSCRIPTIONS"
+VXPU_OUTBOX_NUDGE = "config.celery.nudge_outbox"

@@ -1,0 +1,21 @@
+"""Every address of the WSGI process."""
+
+from __future__ import annotations
+
+from django.urls import URLPattern, URLResolver, include, path
+from drf_spectacular.views import SpectacularAPIView, SpectacularRedocView, SpectacularSwaggerView
+
+from config import pages
+
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", pages.front, name="front"),
+    path("healthz", pages.healthz, name="healthz"),
+    path("api/schema", SpectacularAPIView.as_view(), name="schema"),
+    path("api/docs", SpectacularSwaggerView.as_view(url_name="schema"), name="docs"),
+    path("api/reference", SpectacularRedocView.as_view(url_name="schema"), name="reference"),
+    path("api/errors", pages.error_list, name="errors"),
+    path("api/v1/", include("identity.api.urls")),
+]
+
+handler404 = "plumbing.api.errors.page_not_found"
+handler500 = "plumbing.api.errors.server_error"

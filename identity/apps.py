@@ -1,0 +1,7 @@
+"""The identity room."""
+
+from django.apps import AppConfig
+
+
+class IdentityConfig(AppConfig):
+    name = "identity"

@@ -1,0 +1,67 @@
+"""What other rooms may ask of identity."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from identity import selectors
+from identity.models import Project, Tenant
+from identity.services import audit
+
+
+@dataclass(frozen=True, slots=True)
+class TenantView:
+    id: UUID
+    name: str
+    slug: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectView:
+    id: UUID
+    tenant_id: UUID
+    name: str
+    slug: str
+
+
+def _tenant(tenant: Tenant) -> TenantView:
+    return TenantView(id=tenant.pk, name=tenant.name, slug=tenant.slug)
+
+
+def _project(project: Project) -> ProjectView:
+    return ProjectView(id=project.pk, tenant_id=project.tenant_id, name=project.name, slug=project.slug)
+
+
+def get_project(*, tenant_id: UUID, project_id: UUID) -> ProjectView:
+    """Raises NotFound, also for another tenant's project."""
+    return _project(selectors.get_project(tenant_id=tenant_id, project_id=project_id))
+
+
+def list_projects(*, tenant_id: UUID) -> list[ProjectView]:
+    """By slug."""
+    return [_project(project) for project in selectors.list_projects(tenant_id=tenant_id)]
+
+
+def get_tenant(*, tenant_id: UUID) -> TenantView:
+    """Raises NotFound."""
+    return _tenant(selectors.get_tenant(tenant_id=tenant_id))
+
+
+def list_tenants() -> list[TenantView]:
+    """Every tenant that the scope shows, by slug; the operator tenant is one of them."""
+    return [_tenant(tenant) for tenant in selectors.list_tenants()]
+
+
+def record_audit(
+    *, tenant_id: UUID, actor_id: UUID | None, action: str, subject: str, now: datetime,
+    data: Mapping[str, Any] | None = None,
+) -> None:  # fmt: skip
+    """Append to the tenant's audit log, in the caller's transaction, as its last step (it takes a lock).
+
+    `action` is like ``"invoice.issued"``, `subject` an id; `data` holds JSON types, never secrets.
+    """
+    audit.record(tenant_id=tenant_id, actor_id=actor_id, action=action, subject=subject, now=now, data=data)

@@ -1,0 +1,11 @@
+#!/usr/bin/env python
+"""Django's command line: `manage.py init` prepares a database, `manage.py migrate --database owner` moves it on."""
+
+import os
+import sys
+
+from django.core.management import execute_from_command_line
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
+    execute_from_command_line(sys.argv)

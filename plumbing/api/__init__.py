@@ -1,0 +1,1 @@
+"""What every REST door is made of."""

@@ -1,0 +1,70 @@
+"""The API description: every operation also answers with problem documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
+
+PROBLEM: dict[str, Any] = {
+    "type": "object",
+    "description": "RFC 9457 problem document; further members depend on the code.",
+    "required": ["type", "title", "status", "detail", "code", "suggestion", "request_id"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "code": {"type": "string"},
+        "suggestion": {"type": "string"},
+        "request_id": {"type": "string"},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {name: {"type": "string"} for name in ("pointer", "code", "detail")},
+            },
+        },
+    },
+    "additionalProperties": True,
+}
+IDEMPOTENCY_HEADER: dict[str, Any] = {
+    "name": "Idempotency-Key",
+    "in": "header",
+    "required": True,
+    "schema": {"type": "string", "maxLength": 255},
+    "description": "One key for one intent: repeat it when you repeat the request.",
+}
+
+
+class DomainSchema(AutoSchema):
+    """Adds the problem document as each operation's default answer, and the Idempotency-Key header where it is due."""
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> dict[str, Any] | None:
+        operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
+        if operation is None:
+            return None
+        problem = ResolvedComponent(
+            name="Problem", type=ResolvedComponent.SCHEMA, object="plumbing.Problem", schema=PROBLEM
+        )
+        self.registry.register_on_missing(problem)
+        operation["responses"]["default"] = {
+            "description": "A problem document",
+            "content": {"application/problem+json": {"schema": problem.ref}},
+        }
+        method = getattr(self.view, self.method.lower(), None)
+        if getattr(method, "is_idempotent", False):
+            operation.setdefault("parameters", []).append(IDEMPOTENCY_HEADER)
+        return operation
+
+
+class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """Personal tokens, as `Authorization: Bearer vxp_pat_...`."""
+
+    target_class = "identity.api.authentication.TokenAuthentication"
+    name = "token"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:  # noqa: ARG002 - the library's signature
+        return {"type": "http", "scheme": "bearer", "bearerFormat": "vxp_pat_..."}

@@ -1,0 +1,7 @@
+"""The plumbing room."""
+
+from django.apps import AppConfig
+
+
+class PlumbingConfig(AppConfig):
+    name = "plumbing"

@@ -1,0 +1,90 @@
+"""The outbox: an event is a row in its cause's transaction, handed to Celery after the commit, at least once.
+
+Events are hints: a task may get one twice or, after the loss of the broker's data, never. Reconcilers are the truth.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from enum import Enum
+from typing import Any, Protocol
+from uuid import UUID
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils.module_loading import import_string
+
+from plumbing.db import transaction_required
+from plumbing.models import OutboxEvent
+
+log = logging.getLogger(__name__)
+
+
+class Subscriber(Protocol):
+    """A Celery task."""
+
+    def apply_async(self, *, kwargs: dict[str, Any]) -> Any: ...
+
+
+class Event(Protocol):
+    """A frozen dataclass in the past tense with the tenant whose news it is."""
+
+    @property
+    def tenant_id(self) -> UUID: ...
+
+
+def kind_of(event_class: type[Any]) -> str:
+    """The name under which events of the class are stored: ``"allocator.events.LeaseActivated"``."""
+    return f"{event_class.__module__}.{event_class.__qualname__}"
+
+
+def _json_value(value: object) -> str | int | bool | None:
+    if isinstance(value, Enum):
+        return _json_value(value.value)
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if value is None or isinstance(value, str | int):
+        return value
+    raise TypeError(f"an event cannot carry a {type(value).__name__}")
+
+
+@transaction_required
+def publish(event: Event) -> None:
+    """Store `event` with the caller's transaction; its tasks are called with its fields after the commit.
+
+    Raises TypeError for a field that is not str, int, UUID, datetime, enum or None.
+    """
+    if not dataclasses.is_dataclass(event) or isinstance(event, type):
+        raise TypeError(f"{event!r} is not an event")
+    payload = {field.name: _json_value(getattr(event, field.name)) for field in dataclasses.fields(event)}
+    OutboxEvent.objects.create(tenant_id=event.tenant_id, kind=kind_of(type(event)), payload=payload)
+    if not any(entry[1] is _nudge for entry in connection.run_on_commit):
+        transaction.on_commit(_nudge, robust=True)
+
+
+def _nudge() -> None:
+    nudge: Callable[[], None] = import_string(settings.VXPU_OUTBOX_NUDGE)
+    nudge()
+
+
+def drain(*, subscribers: Mapping[type[Any], Sequence[Subscriber]], limit: int = 200) -> int:
+    """Hand up to `limit` events to their tasks and forget them; returns how many.
+
+    Several workers may drain at once (SKIP LOCKED). If the process dies or the broker refuses between the first call
+    and the commit, the rows stay and the tasks get those events again.
+    """
+    by_kind = {kind_of(event_class): tasks for event_class, tasks in subscribers.items()}
+    with transaction.atomic(durable=True):
+        rows = list(OutboxEvent.objects.select_for_update(skip_locked=True).order_by("id")[:limit])
+        for row in rows:
+            if row.kind not in by_kind:
+                log.error("No entry in the subscriptions for %s; event %s is dropped", row.kind, row.id)
+            for task in by_kind.get(row.kind, ()):
+                task.apply_async(kwargs=row.payload)
+        OutboxEvent.objects.filter(pk__in=[row.pk for row in rows]).delete()
+    return len(rows)

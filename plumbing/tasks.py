@@ -1,0 +1,45 @@
+"""The one way to declare a Celery task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from celery import shared_task
+from django.db import InterfaceError, OperationalError
+
+from plumbing.rowsec import system_scope
+
+
+def task(*, queue: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Declare a task on `queue`: keywords only, in the system scope, acknowledged when done, retried with back-off.
+
+    A worker that dies hands its task to another, so tasks are idempotent. `options` go to Celery. A lost database
+    (OperationalError, InterfaceError) is retried for about an hour; other errors are logged and not retried, since a
+    reconciler will come by.
+    """
+
+    def declare(function: Callable[..., Any]) -> Any:
+        @wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            if args:
+                raise TypeError(f"{function.__qualname__} takes keywords only")
+            with system_scope():
+                return function(**kwargs)
+
+        return shared_task(
+            name=f"{function.__module__}.{function.__name__}",
+            queue=queue,
+            acks_late=True,
+            reject_on_worker_lost=True,
+            ignore_result=True,
+            autoretry_for=(OperationalError, InterfaceError),
+            retry_backoff=True,
+            retry_backoff_max=60,
+            retry_jitter=True,
+            max_retries=60,
+            **options,
+        )(run)
+
+    return declare
