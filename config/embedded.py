@@ -122,10 +122,19 @@ def _init_cluster(home: Home, initdb: Path, password: str, *, durable: bool) -> 
     lender = Account(home.account.initdb_ids, None)
     lender.give(draft)
     lender.give(secret)
-    command = [initdb, "-D", draft, "-U", "postgres", f"--pwfile={secret}", "--encoding=UTF8", "--no-instructions"]
+    command: list[str | Path] = [
+        initdb,
+        "-D",
+        draft,
+        "-U",
+        "postgres",
+        f"--pwfile={secret}",
+        "--encoding=UTF8",
+        "--no-instructions",
+    ]
     command += ["--auth=scram-sha-256", "--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C"]
     process = Guarded(
-        command + ([] if durable else ["--no-sync"]), log=home.log, env=BARE, cwd=Path("/"), user=lender.ids
+        [*command, *([] if durable else ["--no-sync"])], log=home.log, env=BARE, cwd=Path("/"), user=lender.ids
     )
     try:
         failed = process.wait()

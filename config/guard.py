@@ -51,7 +51,12 @@ class Guarded:
         stop_signals: Sequence[int] = (signal.SIGTERM,),
         grace_s: float = 10.0,
     ) -> None:
-        order = {"argv": [str(part) for part in argv], "user": user, "signals": list(stop_signals), "grace_s": grace_s}
+        order: dict[str, Any] = {
+            "argv": [str(part) for part in argv],
+            "user": user,
+            "signals": list(stop_signals),
+            "grace_s": grace_s,
+        }
         self.log = log
         self._hold = -1
         try:
