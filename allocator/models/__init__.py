@@ -1,0 +1,27 @@
+"""One noun a file."""
+
+from allocator.models.device import Device, DeviceReading
+from allocator.models.lease import Lease, LeaseEvent, LeaseOutage
+from allocator.models.node import Enrolment, Node, NodeKey, SpentToken
+from allocator.models.segment import Segment
+from allocator.models.usage import DirtyHour, QuarantinedUsage, UsageCursor, UsageGap, UsageWindow
+from allocator.models.watch import Pulse
+
+__all__ = [
+    "Device",
+    "DeviceReading",
+    "DirtyHour",
+    "Enrolment",
+    "Lease",
+    "LeaseEvent",
+    "LeaseOutage",
+    "Node",
+    "NodeKey",
+    "Pulse",
+    "QuarantinedUsage",
+    "Segment",
+    "SpentToken",
+    "UsageCursor",
+    "UsageGap",
+    "UsageWindow",
+]
