@@ -69,7 +69,7 @@ class Client:
         cursor: str | None = None
         while True:
             page = self.get(path, **query, **({"cursor": cursor} if cursor else {}))
-            yield from page if isinstance(page, list) else page.get("results", [])
+            yield from page if isinstance(page, list) else page.get("items", [])
             cursor = None if isinstance(page, list) else _cursor_of(page.get("next"))
             if not cursor:
                 return

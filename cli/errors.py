@@ -73,7 +73,7 @@ class Problem(CliError):
 
     def _field_errors(self) -> Iterator[str]:
         for item in self.document.get("errors") or []:
-            field = item.get("field") or item.get("pointer") or item.get("attr") or ""
+            field = item.get("pointer") or "the body"
             yield f"  {field}: {item.get('detail') or item.get('message') or item.get('code') or ''}"
 
     def _reasons(self) -> Iterator[str]:

@@ -60,8 +60,8 @@ def test_a_server_that_stays_away_is_said(naps: list[float]) -> None:
 
 def test_pages_are_followed_to_the_end(client: Client, peer: Peer) -> None:
     following = f"{peer.url}/api/v1/offers?limit=2&cursor=abc%3D"
-    peer.on("GET", "/offers", {"results": [{"id": 1}, {"id": 2}], "next": following})
-    peer.on("GET", "/offers", {"results": [{"id": 3}], "next": None})
+    peer.on("GET", "/offers", {"items": [{"id": 1}, {"id": 2}], "next": following})
+    peer.on("GET", "/offers", {"items": [{"id": 3}], "next": None})
     assert [row["id"] for row in client.pages("/offers")] == [1, 2, 3]
     assert peer.asked[1].query == {"cursor": ["abc="]}
 

@@ -32,7 +32,7 @@ VERBS = [
 @pytest.mark.parametrize(("path", "verb"), VERBS)
 def test_every_list_parses_in_every_format(vxpu: Command, peer: Peer, path: str, verb: list[str]) -> None:
     row = {**RESERVATION, **DEVICE}
-    peer.on("GET", path, {"results": [row, row], "next": None})
+    peer.on("GET", path, {"items": [row, row], "next": None})
     made = {fmt: vxpu(*verb, "-o", fmt) for fmt in ("json", "jsonl", "csv", "name", "table")}
     assert {fmt: ran.returncode for fmt, ran in made.items()} == dict.fromkeys(made, 0)
     assert json.loads(made["json"].stdout) == [row, row]
@@ -43,7 +43,7 @@ def test_every_list_parses_in_every_format(vxpu: Command, peer: Peer, path: str,
 
 
 def test_a_piped_table_has_no_border_and_no_width_limit(vxpu: Command, peer: Peer) -> None:
-    peer.on("GET", "/devices", {"results": [DEVICE], "next": None})
+    peer.on("GET", "/devices", {"items": [DEVICE], "next": None})
     ran = vxpu("device", "list")
     header, line = ran.stdout.splitlines()
     assert header.split("  ")[0].strip() == "ID"
@@ -56,7 +56,7 @@ def test_unknown_is_not_zero(vxpu: Command, peer: Peer) -> None:
     peer.on("GET", "/reservations/rsv_1", RESERVATION)
     shown = vxpu("reserve", "show", "rsv_1").stdout
     assert "n/a" in next(line for line in shown.splitlines() if line.startswith("ends at"))
-    peer.on("GET", "/reservations", {"results": [RESERVATION], "next": None})
+    peer.on("GET", "/reservations", {"items": [RESERVATION], "next": None})
     rows = list(csv.DictReader(io.StringIO(vxpu("reserve", "list", "-o", "csv").stdout)))
     assert rows[0]["ends at"] == ""
 
@@ -74,11 +74,11 @@ def test_a_problem_goes_to_stderr_with_its_way_out(vxpu: Command, peer: Peer) ->
 
 
 def test_bad_input_names_the_field(vxpu: Command, peer: Peer) -> None:
-    errors = [{"field": "slice.memory_mib", "detail": "must be at least 1"}]
+    errors = [{"pointer": "/slice/memory_mib", "detail": "must be at least 1"}]
     peer.problem("POST", "/reservations", 422, "invalid", title="Not possible.", errors=errors)
     ran = vxpu("reserve", "create", "-m", "1MiB", "-c", "1%", "-p", "prj_1")
     assert ran.returncode == 2
-    assert "slice.memory_mib: must be at least 1" in ran.stderr
+    assert "/slice/memory_mib: must be at least 1" in ran.stderr
 
 
 def test_help_is_quick_and_needs_no_network(vxpu: Command) -> None:

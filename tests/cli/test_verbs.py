@@ -38,7 +38,7 @@ def test_a_refused_token_is_not_kept(vxpu: Command, peer: Peer, tmp_path: Path) 
 
 
 def test_create_sends_the_slice_in_the_units_of_the_api(vxpu: Command, peer: Peer) -> None:
-    peer.on("GET", "/projects", {"results": [{"id": "prj_only", "name": "one"}], "next": None})
+    peer.on("GET", "/projects", {"items": [{"id": "prj_only", "name": "one"}], "next": None})
     peer.on("POST", "/reservations", RESERVATION, status=201)
     ran = vxpu("reserve", "create", "-m", "24GiB", "-c", "12.5%", "--start", "2026-12-01T14:00+01:00", "--for", "90m")
     assert ran.returncode == 0, ran.stderr
@@ -101,7 +101,7 @@ def test_cancel_asks_and_changes_nothing_unanswered(vxpu: Command, peer: Peer) -
 
 def test_a_lease_is_released_through_its_reservation(vxpu: Command, peer: Peer) -> None:
     peer.on("GET", "/leases/lse_1", {"id": "lse_1"}).on(
-        "GET", "/reservations", {"results": [RESERVATION], "next": None}
+        "GET", "/reservations", {"items": [RESERVATION], "next": None}
     )
     peer.on("GET", "/reservations/rsv_1", RESERVATION).on("POST", "/reservations/rsv_1/release", RESERVATION)
     assert vxpu("lease", "release", "lse_1").returncode == 0
@@ -119,7 +119,7 @@ def test_waiting_ends_when_ready_when_hopeless_and_when_late(vxpu: Command, peer
 
 def test_invoices_come_in_each_format_and_costs_add_up(vxpu: Command, peer: Peer) -> None:
     lines = [{"kind": "used", "amount": "0.10"}, {"kind": "used", "amount": "0.20"}, {"kind": "idle", "amount": "1.05"}]
-    peer.on("GET", "/invoices", {"results": [{"id": "inv_1"}], "next": None})
+    peer.on("GET", "/invoices", {"items": [{"id": "inv_1"}], "next": None})
     peer.on("GET", "/invoices/inv_1", {"id": "inv_1", "currency": "EUR", "lines": lines})
     peer.on("GET", "/invoices/inv_1/csv", "number,amount\nX-1,1.35\n")
     assert vxpu("invoice", "get", "inv_1", "--format", "csv").stdout == "number,amount\nX-1,1.35\n"
