@@ -261,7 +261,7 @@ class Plan:
 
     def _has_device(self, token: str) -> bool:
         try:
-            devices = call(self.web_port, "GET", "/api/v1/devices", token=token)["data"]
+            devices = call(self.web_port, "GET", "/api/v1/devices", token=token)["items"]
         except OSError:
             return False
         return any(device["online"] for device in devices)
