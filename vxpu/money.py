@@ -73,7 +73,7 @@ class AccountView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineView:
-    """One rounded amount. `adjusts` is the invoice that a late line corrects, None on an ordinary line."""
+    """One rounded amount. `adjusts` is the invoice that a late line corrects; None on an ordinary line."""
 
     kind: str
     source: UUID
@@ -87,6 +87,7 @@ class LineView:
     simulated: bool
     amount: Decimal
     adjusts: UUID | None = None
+    adjusts_number: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,8 @@ from uuid import UUID
 
 from billing.rating.money import line_amount
 
+MeterOrder = tuple[str, str, bytes, Decimal, int, bytes, bool]
+
 
 @dataclass(frozen=True, slots=True)
 class Meter:
@@ -25,8 +27,9 @@ class Meter:
     simulated: bool
 
     @property
-    def order(self) -> tuple[str, str, bytes, Decimal, int, bytes, bool]:
-        return self.text, self.kind, self.price_id.bytes, self.unit_price, self.divisor, self.source.bytes, self.simulated
+    def order(self) -> MeterOrder:
+        money = self.unit_price, self.divisor
+        return self.text, self.kind, self.price_id.bytes, *money, self.source.bytes, self.simulated
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ class Line:
     amount: Decimal
 
     @property
-    def order(self) -> tuple[datetime, bool, tuple[str, str, bytes, Decimal, int, bytes, bool]]:
+    def order(self) -> tuple[datetime, bool, MeterOrder]:
         """By service time; a line taken back comes before what replaces it."""
         return self.starts_at, self.quantity >= 0, self.meter.order
 
@@ -86,7 +89,7 @@ def rate(entries: Iterable[Entry], *, currency: str) -> list[Line]:
     return sorted(lines, key=lambda line: line.order)
 
 
-def billed_state(lines: Sequence[Line], *, currency: str) -> dict[Meter, Line]:
+def billed_state(lines: Iterable[Line]) -> dict[Meter, Line]:
     """What earlier invoices bill for one service period in sum, meter by meter; fully taken back ones are left out."""
     state: dict[Meter, Line] = {}
     for line in lines:
@@ -107,7 +110,8 @@ def billed_state(lines: Sequence[Line], *, currency: str) -> dict[Meter, Line]:
 def adjust(current: Sequence[Line], billed: Mapping[Meter, Line]) -> list[Line]:
     """The lines that turn what was billed into what is right: each changed line is taken back whole and billed anew.
 
-    Taking back the whole line, not the difference, keeps "rounded once" true for the corrected quantity.
+    Taking back the whole line, not the difference, keeps "rounded once" true for the corrected quantity. A line of
+    quantity 0 corrects nothing and is left out.
     """
     wanted = {line.meter: line for line in current}
     lines = []
@@ -115,8 +119,8 @@ def adjust(current: Sequence[Line], billed: Mapping[Meter, Line]) -> list[Line]:
         old, new = billed.get(meter), wanted.get(meter)
         if old and new and (old.quantity, old.amount) == (new.quantity, new.amount):
             continue
-        if old:
+        if old and old.quantity:
             lines.append(Line(meter, old.starts_at, old.ends_at, -old.quantity, -old.amount))
-        if new:
+        if new and new.quantity:
             lines.append(new)
     return sorted(lines, key=lambda line: line.order)

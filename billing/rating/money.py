@@ -14,19 +14,17 @@ from fractions import Fraction
 PRICE_PLACES = 10
 
 _TWO = (
-    "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP CRC CUP "
-    "CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR IRR JMD KES KGS "
-    "KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD "
-    "PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP STN SVC SYP SZL THB TJS TMT TOP "
-    "TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD YER ZAR ZMW ZWG"
+    "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP "
+    "CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR "
+    "IRR JMD KES KGS KHR KPW KYD KZT LAK LBP LKR LRD LSL MAD MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN "
+    "NAD NGN NIO NOK NPR NZD PAB PEN PGK PHP PKR PLN QAR RON RSD RUB SAR SBD SCR SDG SEK SGD SHP SLE SOS SRD SSP "
+    "STN SVC SYP SZL THB TJS TMT TOP TRY TTD TWD TZS UAH USD UYU UZS VED VES WST XCD YER ZAR ZMW ZWG"
 )
 _ZERO = "BIF CLP DJF GNF ISK JPY KMF KRW PYG RWF UGX VND VUV XAF XOF XPF"
 _THREE = "BHD IQD JOD KWD LYD OMR TND"
 _FOUR = "CLF UYW"
 EXPONENTS: dict[str, int] = {
-    code: exponent
-    for exponent, codes in ((0, _ZERO), (2, _TWO), (3, _THREE), (4, _FOUR))
-    for code in codes.split()
+    code: exponent for exponent, codes in ((0, _ZERO), (2, _TWO), (3, _THREE), (4, _FOUR)) for code in codes.split()
 }
 
 
@@ -96,7 +94,7 @@ def line_amount(*, quantity: int, divisor: int, unit_price: Decimal, currency: s
 
 
 def total_of(amounts: Sequence[Decimal], currency: str) -> Decimal:
-    """The sum of rounded amounts. Raises ValueError for one that is not rounded: nothing is rounded twice in silence."""
+    """The sum of rounded amounts. Raises ValueError for one that is not: nothing is rounded twice in silence."""
     if unrounded := [amount for amount in amounts if not is_rounded(amount, currency)]:
         raise ValueError(f"not whole minor units of {currency}: {unrounded}")
     return from_minor(sum(to_minor(amount, currency) for amount in amounts), currency)

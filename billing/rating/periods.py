@@ -7,10 +7,12 @@ midnight (Cairo) or show it twice (Havana).
 from __future__ import annotations
 
 from calendar import monthrange
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from zoneinfo import TZPATH, ZoneInfo, ZoneInfoNotFoundError
 
 
 class UnknownZone(ValueError):
@@ -94,9 +96,25 @@ def period_at(instant: datetime, *, zone: str, anchor_day: int) -> Span:
     return Span(_start_in_month(months, zone, anchor_day), _start_in_month(months + 1, zone, anchor_day))
 
 
-def periods_from(instant: datetime, *, zone: str, anchor_day: int) -> Iterator[Span]:
-    """The period that holds the instant and all that follow it, without end."""
-    span = period_at(instant, zone=zone, anchor_day=anchor_day)
-    while True:
-        yield span
-        span = period_at(span.ends_at, zone=zone, anchor_day=anchor_day)
+def borders_between(starts_at: datetime, ends_at: datetime, *, zone: str, anchor_day: int) -> list[datetime]:
+    """The starts of calendar periods strictly between the two instants."""
+    found = []
+    border = period_at(starts_at, zone=zone, anchor_day=anchor_day).ends_at
+    while border < ends_at:
+        found.append(border)
+        border = period_at(border, zone=zone, anchor_day=anchor_day).ends_at
+    return found
+
+
+@cache
+def tzdata_version() -> str:
+    """The release of the zone database in use, for example ``"2026b"``; kept beside each computed range.
+
+    The system's files win over the package `tzdata`, as they do in `zoneinfo`.
+    """
+    for folder in TZPATH:
+        source = Path(folder) / "tzdata.zi"
+        if source.is_file():
+            with source.open() as lines:
+                return lines.readline().removeprefix("# version").strip()
+    return version("tzdata")

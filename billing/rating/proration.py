@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 
 from billing.rating.money import from_minor, round_half_up, share_out, to_minor
 from billing.rating.periods import Span
@@ -32,9 +33,19 @@ def split_item(item: ChargeItem, borders: Iterable[datetime]) -> list[ChargeItem
     """The item cut at the borders that fall inside it, the quantity in proportion to time by largest remainder."""
     inside = sorted({border for border in borders if item.starts_at < border < item.ends_at})
     edges = [item.starts_at, *inside, item.ends_at]
-    lengths = [(end - start) // _MICROSECOND for start, end in zip(edges[:-1], edges[1:], strict=True)]
-    quantities = share_out(item.quantity, lengths)
+    spans = list(pairwise(edges))
+    quantities = share_out(item.quantity, [(end - start) // _MICROSECOND for start, end in spans])
     return [
         replace(item, starts_at=start, ends_at=end, quantity=quantity)
-        for start, end, quantity in zip(edges[:-1], edges[1:], quantities, strict=True)
+        for (start, end), quantity in zip(spans, quantities, strict=True)
     ]
+
+
+def clip_quantity(quantity: int, *, of: Span, within: Span) -> int:
+    """The part of a quantity that falls within a span, in proportion to time; exact where the borders are the same."""
+    before = max(within.starts_at - of.starts_at, timedelta(0))
+    after = max(of.ends_at - within.ends_at, timedelta(0))
+    inside = of.ends_at - of.starts_at - before - after
+    if inside <= timedelta(0):
+        return 0
+    return share_out(quantity, [before // _MICROSECOND, inside // _MICROSECOND, after // _MICROSECOND])[1]

@@ -1,7 +1,7 @@
 """Tariffs: which price holds when, and what a tier makes of a cumulative quantity.
 
-Volume tiers price the whole quantity at the tier it reaches; graduated tiers price each part at its own tier. Both look at
-the cumulative quantity of the period, so a late event re-rates all of it.
+Volume tiers price the whole quantity at the tier it reaches; graduated tiers price each part at its own tier. Both look
+at the cumulative quantity of the period, so a late event re-rates all of it.
 """
 
 from __future__ import annotations

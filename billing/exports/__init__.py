@@ -1,0 +1,1 @@
+"""Pure renderings of an invoice: each figure the same in every format."""

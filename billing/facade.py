@@ -1,0 +1,46 @@
+"""What other rooms may ask of billing. Keyword-only; frozen values back; `now` is the caller's."""
+
+from __future__ import annotations
+
+from billing.exports.invoice_csv import invoice_csv
+from billing.selectors import (
+    charged_amount,
+    charged_lines,
+    get_account,
+    get_invoice,
+    list_invoices,
+    period_borders,
+    trial_balance,
+)
+from billing.services.authorize import authorize
+from billing.services.charge import charge
+from billing.services.close_period import close_period
+from billing.services.open_account import open_account
+from billing.services.post import post, reverse
+from billing.services.receive_money import pay_invoice, top_up
+from vxpu.money import AccountView, ChargeItem, ChargeKind, ChargeOutcome, InvoiceView, LineView
+
+__all__ = [
+    "AccountView",
+    "ChargeItem",
+    "ChargeKind",
+    "ChargeOutcome",
+    "InvoiceView",
+    "LineView",
+    "authorize",
+    "charge",
+    "charged_amount",
+    "charged_lines",
+    "close_period",
+    "get_account",
+    "get_invoice",
+    "invoice_csv",
+    "list_invoices",
+    "open_account",
+    "pay_invoice",
+    "period_borders",
+    "post",
+    "reverse",
+    "top_up",
+    "trial_balance",
+]

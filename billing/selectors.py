@@ -1,0 +1,178 @@
+"""Reads. get_x finds exactly one or raises; list_x has an explicit order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from decimal import Decimal
+from uuid import UUID
+
+from django.db.models import DecimalField, Q, Sum
+
+from billing.errors import CurrencyMismatch, NoAccount
+from billing.models import Account, BillingPeriod, Charge, Entry, Invoice, InvoiceLine, InvoiceState
+from billing.rating import lines as rating
+from billing.rating.money import from_minor, round_half_up, to_minor
+from billing.rating.periods import Span, borders_between
+from billing.rating.postings import BalanceRow
+from billing.rating.proration import clip_quantity
+from plumbing.errors import NotFound
+from vxpu.money import AccountView, ChargeItem, InvoiceView, LineView
+
+_UNSEEN = [InvoiceState.DRAFT, InvoiceState.VOID]
+
+
+def account_view(account: Account) -> AccountView:
+    return AccountView(
+        id=account.pk, tenant_id=account.tenant_id, name=account.name, currency=account.currency, zone=account.zone,
+        anchor_day=account.anchor_day, status=account.status, opened_at=account.opened_at,
+    )  # fmt: skip
+
+
+def get_account(*, tenant_id: UUID) -> AccountView:
+    """Raises NoAccount (409)."""
+    account = Account.objects.filter(tenant_id=tenant_id).first()
+    if account is None:
+        raise NoAccount(suggestion="Ask the operator to open one.")
+    return account_view(account)
+
+
+def item_of(charge: Charge) -> ChargeItem:
+    """The charge as the item it was made from; of a reversal, the item that it takes back."""
+    return ChargeItem(
+        kind=charge.kind, starts_at=charge.starts_at, ends_at=charge.ends_at, quantity=abs(charge.quantity),
+        divisor=charge.divisor, unit_price=charge.unit_price, price_id=charge.price_id, text=charge.text,
+        simulated=charge.simulated,
+    )  # fmt: skip
+
+
+def meter_of(row: Charge | InvoiceLine) -> rating.Meter:
+    return rating.Meter(
+        source=row.source, kind=row.kind, price_id=row.price_id, unit_price=row.unit_price, divisor=row.divisor,
+        text=row.text, simulated=row.simulated,
+    )  # fmt: skip
+
+
+def entry_of(charge: Charge) -> rating.Entry:
+    return rating.Entry(
+        meter_of(charge), charge.starts_at, charge.ends_at, charge.quantity, charge.reverses_id is not None
+    )
+
+
+def period_borders(*, account_id: UUID, starts_at: datetime, ends_at: datetime) -> list[datetime]:
+    """Where billing periods meet strictly inside the range: the calendar's borders and those of closed periods.
+
+    Who splits its items here by measured use gets exact parts; `charge` would split them in proportion to time.
+    """
+    account = Account.objects.get(pk=account_id)
+    calendar = borders_between(starts_at, ends_at, zone=account.zone, anchor_day=account.anchor_day)
+    periods = BillingPeriod.objects.filter(account_id=account_id, starts_at__lt=ends_at, ends_at__gt=starts_at)
+    edges = [edge for pair in periods.values_list("starts_at", "ends_at") for edge in pair]
+    return sorted({edge for edge in [*calendar, *edges] if starts_at < edge < ends_at})
+
+
+def _line_view(line: InvoiceLine, currency: str) -> LineView:
+    return LineView(
+        kind=line.kind, source=line.source, starts_at=line.starts_at, ends_at=line.ends_at, quantity=line.quantity,
+        divisor=line.divisor, unit_price=line.unit_price, price_id=line.price_id, text=line.text,
+        simulated=line.simulated, amount=round_half_up(line.amount, currency), adjusts=line.adjusts_id,
+        adjusts_number=str(line.adjusts) if line.adjusts else None,
+    )  # fmt: skip
+
+
+def invoice_view(invoice: Invoice, lines: Iterable[InvoiceLine]) -> InvoiceView:
+    """The issued invoice; its period and the lines' `adjusts` should be loaded with it."""
+    if invoice.issued_at is None:
+        raise NotFound(f"invoice {invoice.pk} is not issued")
+    period = invoice.period
+    return InvoiceView(
+        id=invoice.pk, tenant_id=invoice.tenant_id, account_id=invoice.account_id, account_name=invoice.account_name,
+        number=str(invoice), state=invoice.state, currency=invoice.currency,
+        total=round_half_up(invoice.total, invoice.currency), paid=round_half_up(invoice.paid, invoice.currency),
+        zone=period.zone, starts_at=period.starts_at, ends_at=period.ends_at, issued_at=invoice.issued_at,
+        content_hash=invoice.content_hash, simulated=invoice.simulated,
+        lines=tuple(_line_view(line, invoice.currency) for line in lines),
+    )  # fmt: skip
+
+
+def lines_of(invoice: Invoice) -> list[InvoiceLine]:
+    return list(invoice.lines.select_related("adjusts").order_by("position"))
+
+
+def get_invoice(*, tenant_id: UUID | None, invoice_id: UUID) -> InvoiceView:
+    """`tenant_id` None is the operator's view. Raises NotFound, also for another tenant's invoice."""
+    mine = Q() if tenant_id is None else Q(tenant_id=tenant_id)
+    found = Invoice.objects.select_related("period").filter(mine, pk=invoice_id).exclude(state__in=_UNSEEN).first()
+    if found is None:
+        raise NotFound("There is no such invoice.")
+    return invoice_view(found, lines_of(found))
+
+
+def list_invoices(
+    *, tenant_id: UUID | None, before: tuple[datetime, UUID] | None = None, limit: int = 50
+) -> list[InvoiceView]:
+    """Newest first, without their lines; `before` is (issued_at, id) of the last one seen. None is every tenant."""
+    mine = Q() if tenant_id is None else Q(tenant_id=tenant_id)
+    older = Q() if before is None else Q(issued_at__lt=before[0]) | Q(issued_at=before[0], pk__lt=before[1])
+    found = Invoice.objects.select_related("period").filter(mine, older).exclude(state__in=_UNSEEN)
+    return [invoice_view(invoice, ()) for invoice in found.order_by("-issued_at", "-pk")[:limit]]
+
+
+def _clipped(charge: Charge, within: Span) -> rating.Entry:
+    span = Span(charge.starts_at, charge.ends_at)
+    inside = Span(max(span.starts_at, within.starts_at), min(span.ends_at, within.ends_at))
+    quantity = clip_quantity(charge.quantity, of=span, within=within)
+    return rating.Entry(meter_of(charge), inside.starts_at, inside.ends_at, quantity, charge.reverses_id is not None)
+
+
+def charged_lines(*, sources: Sequence[UUID], starts_at: datetime, ends_at: datetime) -> list[LineView]:
+    """What the sources cost in [starts_at, ends_at): the lines of an invoice for just that, each rounded once.
+
+    It reads charges, so it is right before, at and after the close. A charge across an end of the range counts in
+    proportion to time. Raises CurrencyMismatch when the sources are billed in several currencies.
+    """
+    charges = Charge.objects.filter(source__in=sources, starts_at__lt=ends_at, ends_at__gt=starts_at)
+    currencies = set(charges.values_list("account__currency", flat=True).distinct())
+    if len(currencies) > 1:
+        raise CurrencyMismatch(f"the sources are billed in {', '.join(sorted(currencies))}")
+    span = Span(starts_at, ends_at)
+    lines = rating.rate((_clipped(charge, span) for charge in charges), currency=next(iter(currencies), ""))
+    return [
+        LineView(
+            kind=line.meter.kind, source=line.meter.source, starts_at=line.starts_at, ends_at=line.ends_at,
+            quantity=line.quantity, divisor=line.meter.divisor, unit_price=line.meter.unit_price,
+            price_id=line.meter.price_id, text=line.meter.text, simulated=line.meter.simulated, amount=line.amount,
+        )
+        for line in lines
+    ]  # fmt: skip
+
+
+def charged_amount(*, sources: Sequence[UUID], starts_at: datetime, ends_at: datetime) -> Decimal:
+    """The sum of the rounded lines of `charged_lines`; Decimal(0) when there are none."""
+    return sum(
+        (line.amount for line in charged_lines(sources=sources, starts_at=starts_at, ends_at=ends_at)), Decimal(0)
+    )
+
+
+def trial_balance(*, tenant_id: UUID | None) -> list[BalanceRow]:
+    """Debits, credits and balance by ledger code; the balances of a currency add up to zero. None is every tenant."""
+    mine = Q() if tenant_id is None else Q(tenant_id=tenant_id)
+    money = DecimalField(max_digits=24, decimal_places=4)
+    sums = (
+        Entry.objects.filter(mine)
+        .values("ledger_account__code", "currency")
+        .annotate(
+            debit=Sum("amount", filter=Q(amount__gt=0), default=Decimal(0), output_field=money),
+            credit=Sum("amount", filter=Q(amount__lt=0), default=Decimal(0), output_field=money),
+        )
+        .order_by("currency", "ledger_account__code")
+    )
+    return [_balance_row(row["ledger_account__code"], row["currency"], row["debit"], row["credit"]) for row in sums]
+
+
+def _balance_row(code: str, currency: str, debit: Decimal, credit: Decimal) -> BalanceRow:
+    minor = to_minor(debit, currency), to_minor(-credit, currency)
+    return BalanceRow(
+        code=code, currency=currency, debit=from_minor(minor[0], currency), credit=from_minor(minor[1], currency),
+        balance=from_minor(minor[0] - minor[1], currency),
+    )  # fmt: skip
