@@ -17,8 +17,6 @@ from marketplace.rating.spans import Span, cut
 
 Kind = Literal["used", "idle", "reserved"]
 
-DIVISOR = 3_600_000  # permille-seconds in one device-hour
-
 
 class NoRate(ValueError):
     """No price covers a second that was delivered."""

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from marketplace.rating.items import (
-    DIVISOR,
     NoRate,
     Rate,
     Taken,
@@ -21,6 +20,7 @@ from marketplace.rating.items import (
     split_at_prices,
 )
 from marketplace.rating.spans import Span
+from vxpu.money import DEVICE_HOUR
 
 NOON = datetime(2026, 12, 1, 12, tzinfo=UTC)
 
@@ -41,7 +41,7 @@ def test_a_price_change_inside_an_hour_makes_two_items() -> None:
     ladder = [[rate(1, "1.00", -600, 30), rate(2, "1.20", 30, None)]]
     pieces = split_at_prices(taken(0, 60), ladder=ladder)
     items = delivered_items(pieces, used_permille_s=[piece.permille_s for piece in pieces])
-    amounts = [Decimal(item.quantity) * item.rate.unit_price / DIVISOR for item in items]
+    amounts = [Decimal(item.quantity) * item.rate.unit_price / DEVICE_HOUR for item in items]
     assert [item.rate.price_id.int for item in items] == [1, 2]
     assert amounts == [Decimal("0.50"), Decimal("0.60")]
 

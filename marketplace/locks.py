@@ -1,0 +1,33 @@
+"""Row locks in one order, everywhere: quota < reservation < account < node < device < lease.
+
+Quota, then reservation, are locked here; billing locks the account and allocator the rest, in that order, when called.
+Two quota rows are locked tenant first, then project.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import F
+
+from marketplace.models import Quota, Reservation
+from plumbing.db import transaction_required
+from plumbing.errors import NotFound
+
+
+@transaction_required
+def lock_quotas(*, tenant_id: UUID, project_id: UUID) -> list[Quota]:
+    """The tenant's row, made with the defaults if it is missing, and the project's if there is one."""
+    Quota.objects.bulk_create([Quota(tenant_id=tenant_id)], ignore_conflicts=True)
+    rows = Quota.objects.select_for_update().filter(tenant_id=tenant_id).order_by(F("project_id").asc(nulls_first=True))
+    return [row for row in rows if row.project_id in {None, project_id}]
+
+
+@transaction_required
+def lock_reservation(*, reservation_id: UUID, tenant_id: UUID | None = None) -> Reservation:
+    """The row as it is now. Raises NotFound, also for another tenant's."""
+    rows = Reservation.objects.select_for_update().filter(pk=reservation_id)
+    row = (rows if tenant_id is None else rows.filter(tenant_id=tenant_id)).first()
+    if row is None:
+        raise NotFound("There is no such reservation.", suggestion="List yours at /api/v1/reservations.")
+    return row

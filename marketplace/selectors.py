@@ -1,0 +1,170 @@
+"""Reads. get_x = exactly one or raises; find_x = maybe None; list_x = many, in a stated order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import F, Q, QuerySet
+
+from marketplace.models import (
+    ANY_SKU,
+    ENDED,
+    LIST_SCOPE,
+    TAKES_CAPACITY,
+    Meter,
+    Offer,
+    Placement,
+    Price,
+    PriceBook,
+    Quota,
+    Reservation,
+    ReservationState,
+    tenant_scope_name,
+)
+from marketplace.rating.items import Rate
+from plumbing.errors import NotFound
+from plumbing.rowsec import system_scope
+
+NEVER_BOOKED = (ReservationState.QUOTED, ReservationState.QUEUED, ReservationState.EXPIRED, ReservationState.REJECTED)
+
+
+def get_reservation(*, reservation_id: UUID, tenant_id: UUID | None = None) -> Reservation:
+    """`tenant_id` None is for operators and tasks. Raises NotFound, also for another tenant's."""
+    row = list_reservations(tenant_id=tenant_id).filter(pk=reservation_id).first()
+    if row is None:
+        raise NotFound("There is no such reservation.", suggestion="List yours at /api/v1/reservations.")
+    return row
+
+
+def list_reservations(*, tenant_id: UUID | None = None) -> QuerySet[Reservation]:
+    rows = Reservation.objects.order_by("-created_at", "-id")
+    return rows if tenant_id is None else rows.filter(tenant_id=tenant_id)
+
+
+def list_queued() -> QuerySet[Reservation]:
+    """Oldest wish first: seniority is the order of asking."""
+    return Reservation.objects.filter(state=ReservationState.QUEUED).order_by("created_at", "id")
+
+
+def list_followed(*, now: datetime) -> QuerySet[Reservation]:
+    """Those with a lease to follow, or with time that is not rated yet; oldest first."""
+    live = Q(state__in=TAKES_CAPACITY)
+    unrated = Q(starts_at__lte=now) & (
+        Q(rated_through__isnull=True) | Q(rated_through__lt=F("ends_at")) | Q(rated_through__lt=F("ended_at"))
+    )
+    booked = Reservation.objects.exclude(state__in=NEVER_BOOKED).filter(lease_id__isnull=False)
+    return booked.filter(live | unrated).order_by("created_at", "id")
+
+
+def list_waiting_to_start(*, now: datetime) -> QuerySet[Reservation]:
+    """Confirmed for later: those whom freed capacity may serve earlier, in the order of asking."""
+    return Reservation.objects.filter(state=ReservationState.CONFIRMED, starts_at__gt=now).order_by("created_at", "id")
+
+
+def list_placements(*, device_id: UUID) -> list[Placement]:
+    return list(Placement.objects.filter(device_id=device_id).order_by("created_at", "id"))
+
+
+def count_unended(*, tenant_id: UUID, project_id: UUID | None) -> int:
+    """Queued ones included. `project_id` None counts the whole tenant."""
+    rows = Reservation.objects.filter(tenant_id=tenant_id).exclude(state__in=ENDED)
+    return rows.count() if project_id is None else rows.filter(project_id=project_id).count()
+
+
+# Running sums over starts (+) and ends (-); at equal instants the ends come first, so back to back fits.
+_PEAK = """
+WITH taken AS (
+    SELECT greatest(starts_at, %(first)s) AS lo, least(ends_at, %(last)s) AS hi, share_permille AS dm, memory_mib AS db
+    FROM marketplace_reservation
+    WHERE tenant_id = %(tenant)s AND (%(project)s::uuid IS NULL OR project_id = %(project)s)
+      AND (%(leave_out)s::uuid IS NULL OR id <> %(leave_out)s)
+      AND state = ANY (%(states)s)
+      AND tstzrange(starts_at, ends_at) && tstzrange(%(first)s, %(last)s)
+), edges AS (
+    SELECT lo AS at, dm, db, 1 AS k FROM taken
+    UNION ALL SELECT hi, -dm, -db, 0 FROM taken WHERE hi IS NOT NULL
+), sums AS (
+    SELECT sum(dm) OVER o AS permille, sum(db) OVER o AS mib
+    FROM edges WINDOW o AS (ORDER BY at, k ROWS UNBOUNDED PRECEDING)
+)
+SELECT coalesce(max(permille), 0)::bigint, coalesce(max(mib), 0)::bigint FROM sums
+"""
+
+
+def peak_taken(
+    *,
+    tenant_id: UUID,
+    project_id: UUID | None,
+    starts_at: datetime,
+    ends_at: datetime | None,
+    leave_out: UUID | None = None,
+) -> tuple[int, int]:
+    """(permille, MiB): the highest sum of overlapping reservations at any instant of the half-open period."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            _PEAK,
+            {
+                "tenant": tenant_id, "project": project_id, "leave_out": leave_out, "first": starts_at, "last": ends_at,
+                "states": sorted(TAKES_CAPACITY),
+            },
+        )  # fmt: skip
+        permille, mib = cursor.fetchone()
+    return permille, mib
+
+
+def get_offer(*, offer_id: UUID) -> Offer:
+    """Offers are the operator's rows, and everybody may read them."""
+    with system_scope():
+        row = Offer.objects.select_related("profile").filter(pk=offer_id).first()
+    if row is None:
+        raise NotFound("There is no such offer.", suggestion="See /api/v1/offers.")
+    return row
+
+
+def list_offers(*, open_only: bool) -> list[Offer]:
+    rows = Offer.objects.select_related("profile").order_by("device_kind", "profile__share_permille", "sku")
+    with system_scope():
+        return list(rows.filter(is_open=True) if open_only else rows)
+
+
+def get_book(*, book_id: UUID) -> PriceBook:
+    row = PriceBook.objects.filter(pk=book_id).first()
+    if row is None:
+        raise NotFound("There is no such price book.", suggestion="See /api/v1/price-books.")
+    return row
+
+
+def get_price(*, price_id: UUID) -> Price:
+    row = Price.objects.select_related("book").filter(pk=price_id).first()
+    if row is None:
+        raise NotFound("There is no such price.", suggestion="See the prices of the book.")
+    return row
+
+
+def list_prices(*, book_id: UUID) -> QuerySet[Price]:
+    return Price.objects.filter(book_id=book_id).order_by("-created_at", "-id")
+
+
+def price_ladder(
+    *, tenant_id: UUID | None, currency: str, skus: Sequence[str], meter: Meter, starts_at: datetime, ends_at: datetime
+) -> list[list[Rate]]:
+    """Prices that touch the period, most specific level first: the tenant's own before the list's, and within each the
+    skus in the order given, then ``*``. `tenant_id` None gives list prices only."""
+    scopes = ([] if tenant_id is None else [tenant_scope_name(tenant_id)]) + [LIST_SCOPE]
+    names = [*dict.fromkeys([*(sku for sku in skus if sku), ANY_SKU])]
+    rows = Price.objects.filter(
+        currency=currency, meter=meter, scope__in=scopes, sku__in=names, valid__overlap=(starts_at, ends_at)
+    )
+    levels: dict[tuple[str, str], list[Rate]] = {(scope, sku): [] for scope in scopes for sku in names}
+    with system_scope():
+        for row in rows.order_by("valid"):
+            levels[row.scope, row.sku].append(Rate(row.id, row.unit_price, row.valid.lower, row.valid.upper))
+    return list(levels.values())
+
+
+def list_quotas(*, tenant_id: UUID | None) -> QuerySet[Quota]:
+    rows = Quota.objects.order_by("tenant_id", F("project_id").asc(nulls_first=True))
+    return rows if tenant_id is None else rows.filter(tenant_id=tenant_id)

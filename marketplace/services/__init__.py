@@ -1,0 +1,1 @@
+"""Use cases, one a file: keyword-only, `now` passed in."""

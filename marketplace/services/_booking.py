@@ -1,0 +1,86 @@
+"""What every way to a booking shares: the terms, the row, its lease and its placement."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from allocator import facade as allocator
+from marketplace.models import Offer, Placement, Reservation
+from marketplace.services._pricing import price_at
+from marketplace.services._wish import Order
+from plumbing import db
+from vxpu.market import LeaseView, Wish
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """An order that has been read: who buys, what, on which account."""
+
+    order: Order
+    wish: Wish
+    offer: Offer | None
+    account_id: UUID
+    currency: str
+    requested_by: UUID
+    actor: str
+
+
+def draft_of(terms: Terms, *, now: datetime) -> Reservation:
+    """The row without a state and a lease."""
+    order, wish, offer = terms.order, terms.wish, terms.offer
+    return Reservation(
+        tenant_id=order.tenant_id,
+        project_id=order.project_id,
+        account_id=terms.account_id,
+        requested_by=terms.requested_by,
+        memory_mib=wish.slice.memory_mib,
+        share_permille=wish.slice.share_permille,
+        starts_at=wish.period.starts_at,
+        ends_at=wish.period.ends_at,
+        offer_id=None if offer is None else offer.id,
+        sku="" if offer is None else offer.sku,
+        device_kind=wish.device_kind or "",
+        wanted_device_id=wish.device_id,
+        isolation_at_least=wish.isolation_at_least or "",
+        policy=wish.policy or "",
+        currency=terms.currency,
+        created_at=now,
+        changed_at=now,
+        changed_by=terms.actor,
+    )
+
+
+def take_lease(reservation: Reservation, *, lease: LeaseView) -> dict[str, object]:
+    """Bind a lease and the price that holds at its start; the same values are returned, for a guarded update."""
+    kind = str(allocator.get_device(device_id=lease.device_id).kind)
+    price = price_at(
+        tenant_id=reservation.tenant_id, currency=reservation.currency, sku=reservation.sku, device_kind=kind,
+        at=lease.period.starts_at,
+    )  # fmt: skip
+    bound: dict[str, object] = {
+        "lease_id": lease.id,
+        "device_id": lease.device_id,
+        "price_id": price.price_id,
+        "unit_price": price.unit_price,
+    }
+    for name, value in bound.items():
+        setattr(reservation, name, value)
+    return bound
+
+
+@db.transaction_required
+def note_placement(reservation: Reservation, *, now: datetime) -> None:
+    """Which lease on which device serves the reservation from now on; the one before is closed."""
+    begins = max(now, reservation.starts_at)
+    before = Placement.objects.filter(reservation=reservation, is_current=True).first()
+    if before is not None:
+        before.is_current = False
+        # A lease that was replaced before its start has never been anybody's time.
+        before.booked_until = max(before.booked_from, now)
+        before.save(update_fields=["is_current", "booked_until"])
+    Placement.objects.create(
+        tenant_id=reservation.tenant_id, reservation=reservation, lease_id=reservation.lease_id,
+        device_id=reservation.device_id, booked_from=begins, booked_until=None, created_at=now,
+    )  # fmt: skip

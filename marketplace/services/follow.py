@@ -1,0 +1,104 @@
+"""Bring a reservation to where its lease is. Events only say when to look; what counts is how the lease stands now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from allocator import facade as allocator
+from marketplace import locks, selectors
+from marketplace.models import TAKES_CAPACITY, Reservation, ReservationState
+from marketplace.services._transition import SYSTEM, move
+from plumbing import db
+from vxpu.market import LeaseView
+from vxpu.states import LeaseState
+
+S = ReservationState
+
+# The way on, one step at a time: whoever missed an event walks through every state that it passed.
+_ONWARD: dict[ReservationState, dict[ReservationState, ReservationState]] = {
+    S.ACTIVATING: {S.CONFIRMED: S.ACTIVATING, S.MOVING: S.ACTIVATING},
+    S.ACTIVE: {S.CONFIRMED: S.ACTIVATING, S.ACTIVATING: S.ACTIVE, S.MOVING: S.ACTIVE, S.SUSPENDED: S.ACTIVE},
+    S.SUSPENDED: {S.CONFIRMED: S.ACTIVATING, S.ACTIVATING: S.ACTIVE, S.MOVING: S.ACTIVE, S.ACTIVE: S.SUSPENDED},
+    S.ENDING: {
+        S.CONFIRMED: S.ACTIVATING, S.ACTIVATING: S.ENDING, S.ACTIVE: S.ENDING, S.SUSPENDED: S.ENDING,
+        S.PREEMPTING: S.ENDING, S.MOVING: S.ENDING,
+    },
+    S.COMPLETED: {
+        S.CONFIRMED: S.ACTIVATING, S.ACTIVATING: S.ENDING, S.ACTIVE: S.ENDING, S.SUSPENDED: S.ENDING,
+        S.PREEMPTING: S.ENDING, S.MOVING: S.ENDING, S.ENDING: S.COMPLETED,
+    },
+    S.MOVING: {
+        S.CONFIRMED: S.MOVING, S.ACTIVATING: S.MOVING, S.ACTIVE: S.MOVING, S.SUSPENDED: S.MOVING,
+        S.ENDING: S.FAILED, S.PREEMPTING: S.FAILED,
+    },
+}  # fmt: skip
+
+
+def follow(*, reservation_id: UUID, now: datetime) -> bool:
+    """True if something changed. Harmless to repeat, in any order."""
+    return _follow(reservation_id=reservation_id, now=now)
+
+
+@db.transaction
+def _follow(*, reservation_id: UUID, now: datetime) -> bool:
+    row = locks.lock_reservation(reservation_id=reservation_id)
+    if row.state not in TAKES_CAPACITY or row.lease_id is None:
+        return False
+    lease = allocator.get_lease(lease_id=row.lease_id)
+    target, reason = where_it_is(row, lease, now=now)
+    if target is None:
+        return False
+    return walk(row, target, lease=lease, reason=reason, now=now)
+
+
+def where_it_is(row: Reservation, lease: LeaseView, *, now: datetime) -> tuple[ReservationState | None, str]:
+    """The state that the lease stands for, and why; None for "no news"."""
+    if lease.state == LeaseState.GONE:
+        return _how_it_ended(row, lease)
+    is_over = row.ends_at is not None and row.ends_at <= now
+    facts: list[tuple[bool, ReservationState, str]] = [
+        (lease.state == LeaseState.LOST, S.MOVING, lease.end_reason or "the node was lost"),
+        (row.released_at is not None, S.ENDING, "released"),
+        (is_over, S.ENDING, "the booked end was reached"),
+        (lease.state == LeaseState.SUSPENDED, S.SUSPENDED, "the lease is suspended"),
+        (lease.ready_at is not None, S.ACTIVE, "the slice is ready"),
+        (row.starts_at <= now and row.state == S.CONFIRMED, S.ACTIVATING, "the booked start was reached"),
+    ]
+    return next(((state, reason) for holds, state, reason in facts if holds), (None, ""))
+
+
+def _how_it_ended(row: Reservation, lease: LeaseView) -> tuple[ReservationState, str]:
+    """As ordered (released, or at its booked end) is completed; anything else is a failure of ours."""
+    ended_at = lease.ended_at
+    in_time = row.ends_at is not None and ended_at is not None and ended_at >= row.ends_at
+    if row.released_at is not None or (in_time and lease.ready_at is not None):
+        return S.COMPLETED, lease.end_reason or "ended"
+    return S.FAILED, lease.end_reason or "the slice ended by itself"
+
+
+@db.transaction_required
+def walk(row: Reservation, target: ReservationState, *, lease: LeaseView, reason: str, now: datetime) -> bool:
+    """Step by step to `target`, one transition each; False when there already, or when no way leads there."""
+    moved = False
+    while row.state != target:
+        state = ReservationState(row.state)
+        step = S.FAILED if target == S.FAILED else _ONWARD[target].get(state)
+        if step is None:
+            return moved
+        changes: dict[str, Any] = {}
+        if step in {S.COMPLETED, S.FAILED}:
+            changes = {"ended_at": lease.ended_at or now, "end_reason": reason[:80]}
+        if step == S.ACTIVATING:
+            changes["earlier_start_at"] = None
+        move(row, step, actor=SYSTEM, reason=reason, now=now, **changes)
+        moved = True
+    return moved
+
+
+def follow_lease(*, owner: UUID, now: datetime) -> bool:
+    """For the tasks of lease events: an owner that is no reservation of ours is nobody's business here."""
+    if not selectors.list_reservations().filter(pk=owner).exists():
+        return False
+    return follow(reservation_id=owner, now=now)

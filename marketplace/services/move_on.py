@@ -1,0 +1,52 @@
+"""A lost lease: the reservation keeps its place in the books and its price, and gets another device."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from allocator import facade as allocator
+from allocator.errors import DoesNotFit
+from marketplace import locks
+from marketplace.models import Reservation, ReservationState
+from marketplace.services._booking import note_placement
+from marketplace.services._transition import SYSTEM, move
+from marketplace.services._wish import wish_again
+from plumbing import db
+from vxpu.slices import Period
+
+S = ReservationState
+
+
+def move_on(*, reservation_id: UUID, now: datetime) -> bool:
+    """True if the reservation got another lease. Without room it waits, until its booked end."""
+    try:
+        return _move_on(reservation_id=reservation_id, now=now)
+    except DoesNotFit:
+        return False
+
+
+@db.transaction
+def _move_on(*, reservation_id: UUID, now: datetime) -> bool:
+    row = locks.lock_reservation(reservation_id=reservation_id)
+    if row.state != S.MOVING or row.lease_id is None or allocator.get_lease(lease_id=row.lease_id).is_live:
+        return False
+    if row.released_at is not None or (row.ends_at is not None and row.ends_at <= now):
+        move(row, S.FAILED, actor=SYSTEM, reason="no other device before its end", now=now, ended_at=now,
+             end_reason="node lost")  # fmt: skip
+        return False
+    _place_anew(row, now=now)
+    return True
+
+
+@db.transaction_required
+def _place_anew(row: Reservation, *, now: datetime) -> None:
+    wish = wish_again(row, period=Period(starts_at=max(now, row.starts_at), ends_at=row.ends_at))
+    candidates = allocator.propose(wish=wish, now=now)
+    lease = allocator.book(
+        tenant_id=row.tenant_id, owner=row.pk, wish=wish, candidates=candidates, hold_until=None, now=now
+    )
+    back_to = S.CONFIRMED if row.starts_at > now else S.ACTIVATING
+    move(row, back_to, actor=SYSTEM, reason="placed on another device", now=now, lease_id=lease.id,
+         device_id=lease.device_id)  # fmt: skip
+    note_placement(row, now=now)

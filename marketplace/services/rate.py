@@ -1,0 +1,188 @@
+"""From delivered time and metered use to charges, a bucket of a lease at a time.
+
+Always the whole bucket from the facts as they are now: any order and any batching of the same windows gives the same
+items, and `billing.charge` makes of a difference a reversal and a new revision.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from uuid import UUID
+
+from django.conf import settings
+
+from allocator import facade as allocator
+from billing import facade as billing
+from marketplace import locks, selectors
+from marketplace.models import Meter, Placement, Reservation, ReservationState
+from marketplace.rating import spans
+from marketplace.rating.items import Item, Rate, Taken, delivered_items, reserved_items, split_at_prices
+from marketplace.services._wish import slice_of
+from plumbing import db
+from plumbing.errors import DomainError
+from vxpu.ids import encode
+from vxpu.market import DeviceView, DirtyHour, Phase
+from vxpu.money import DEVICE_HOUR, ChargeItem
+from vxpu.slices import Slice, dominant_permille
+
+log = logging.getLogger(__name__)
+LONG_AGO = datetime.min.replace(tzinfo=spans.UTC)
+
+
+def rate_dirty(*, now: datetime, limit: int = 100) -> int:
+    """Rate the buckets in which a fact changed; returns how many were taken. Several workers may run this at once."""
+    return _rate_dirty(now=now, limit=limit)
+
+
+@db.transaction
+def _rate_dirty(*, now: datetime, limit: int) -> int:
+    hours = allocator.take_dirty_hours(limit=limit)
+    for hour in sorted(hours, key=lambda hour: (str(hour.owner), hour.starts_at)):
+        placement = Placement.objects.filter(lease_id=hour.lease_id).select_related("reservation").first()
+        if placement is None:
+            log.error("Lease %s of owner %s is no reservation's; its usage is not charged", hour.lease_id, hour.owner)
+            continue
+        _rate_or_postpone(placement, hour, now=now)
+    return len(hours)
+
+
+@db.transaction_required
+def _rate_or_postpone(placement: Placement, hour: DirtyHour, *, now: datetime) -> None:
+    """One bucket that cannot be rated (an account, a price) must not hold up the others, nor be forgotten."""
+    try:
+        with db.savepoint():
+            rate_bucket(placement=placement, bucket=hour.starts_at, now=now)
+    except DomainError as error:
+        log.error("Lease %s, bucket %s not rated yet: %s", hour.lease_id, hour.starts_at.isoformat(), error)
+        row = locks.lock_reservation(reservation_id=placement.reservation_id)
+        if row.rated_through is None or row.rated_through > hour.starts_at:
+            Reservation.objects.filter(pk=row.pk).update(rated_through=hour.starts_at)
+
+
+@db.transaction
+def rate_reservation(*, reservation_id: UUID, now: datetime) -> int:
+    """Rate what has passed since the last time, the open bucket too once the reservation has ended; returns how many
+    buckets. Does not wait for usage: silent time is charged as idle or shown as reserved."""
+    row = locks.lock_reservation(reservation_id=reservation_id)
+    if row.state in selectors.NEVER_BOOKED or row.starts_at >= now:
+        return 0
+    width_s = settings.VXPU_RATING_PERIOD_S
+    until = now if row.ended_at is not None else spans.bucket_start(now, width_s=width_s)
+    until = min(until, row.ends_at or row.ended_at or until)
+    first = row.rated_through or row.starts_at
+    done = 0
+    for bucket in spans.buckets(first, until, width_s=width_s):
+        for placement in row.placements.order_by("created_at", "id"):
+            rate_bucket(placement=placement, bucket=bucket, now=now)
+        done += 1
+    if done:
+        Reservation.objects.filter(pk=row.pk).update(rated_through=until)
+    return done
+
+
+@db.transaction_required
+def rate_bucket(*, placement: Placement, bucket: datetime, now: datetime) -> None:
+    """Set the charges of one lease in one bucket. Raises what billing and the price book raise."""
+    row = placement.reservation
+    end = min(bucket + timedelta(seconds=settings.VXPU_RATING_PERIOD_S), spans.floor_second(now))
+    if end <= bucket:
+        return
+    window = spans.Span(bucket, end)
+    device = allocator.get_device(device_id=placement.device_id)
+    phases = _phases_within(allocator.metered_phases(lease_id=placement.lease_id, now=now), window=window)
+    items = _delivered(row, placement, phases, device=device)
+    items += _undelivered(row, placement, phases, device=device, window=window)
+    billing.charge(
+        account_id=row.account_id,
+        tenant_id=row.tenant_id,
+        source=placement.lease_id,
+        bucket=bucket,
+        items=[_charge_item(item, simulated=device.simulated) for item in items],
+        now=now,
+    )
+
+
+def _phases_within(phases: Sequence[Phase], *, window: spans.Span) -> list[tuple[spans.Span, Phase]]:
+    found = [(spans.span_between(phase.starts_at, phase.ends_at), phase) for phase in phases]
+    clipped = [(None if span is None else spans.clip(span, within=window), phase) for span, phase in found]
+    return [(span, phase) for span, phase in clipped if span is not None]
+
+
+def _delivered(
+    row: Reservation, placement: Placement, phases: list[tuple[spans.Span, Phase]], *, device: DeviceView
+) -> list[Item]:
+    items: list[Item] = []
+    for span, phase in phases:
+        taken = Taken(span, phase.dominant_permille, text_of(row, phase.slice, device))
+        pieces = split_at_prices(taken, ladder=_ladder(row, Meter.DELIVERED, span, device=device))
+        used = [
+            allocator.used_permille_s(
+                lease_id=placement.lease_id, starts_at=piece.span.starts_at, ends_at=piece.span.ends_at
+            )
+            for piece in pieces
+        ]
+        items += delivered_items(pieces, used_permille_s=used)
+    return items
+
+
+def _undelivered(
+    row: Reservation,
+    placement: Placement,
+    phases: list[tuple[spans.Span, Phase]],
+    *,
+    device: DeviceView,
+    window: spans.Span,
+) -> list[Item]:
+    """Booked and not delivered: before ready, while the node is silent, after an early release until the booked end."""
+    booked = _booked_span(row, placement)
+    booked = None if booked is None else spans.clip(booked, within=window)
+    if booked is None:
+        return []
+    piece = slice_of(row)
+    share = dominant_permille(piece, device_memory_mib=device.capacity_mib)
+    items: list[Item] = []
+    for span in spans.without(booked, holes=[span for span, _ in phases]):
+        ladder = _ladder(row, Meter.RESERVED, span, device=device)
+        items += reserved_items(split_at_prices(Taken(span, share, text_of(row, piece, device)), ladder=ladder))
+    return items
+
+
+def _booked_span(row: Reservation, placement: Placement) -> spans.Span | None:
+    if row.state == ReservationState.CANCELLED and row.ended_at is not None and row.ended_at <= row.starts_at:
+        return None  # taken back before its start: nobody's time
+    last = placement.booked_until or row.ends_at or row.ended_at or datetime.max.replace(tzinfo=spans.UTC)
+    return spans.span_between(placement.booked_from, last)
+
+
+def _ladder(row: Reservation, meter: Meter, span: spans.Span, *, device: DeviceView) -> list[list[Rate]]:
+    """The book's prices, then what was agreed: a hole in the book is not the tenant's fault, nor a gift."""
+    ladder = selectors.price_ladder(
+        tenant_id=row.tenant_id, currency=row.currency, skus=(row.sku, str(device.kind)), meter=meter,
+        starts_at=span.starts_at, ends_at=span.ends_at,
+    )  # fmt: skip
+    if row.price_id is None or row.unit_price is None:
+        return ladder
+    agreed = row.unit_price if meter == Meter.DELIVERED else Decimal(0)
+    return [*ladder, [Rate(row.price_id, agreed, LONG_AGO, None)]]
+
+
+def text_of(row: Reservation, piece: Slice, device: DeviceView) -> str:
+    """What a line is for, without a time: lines of one text are added up."""
+    return f"{encode('rsv', row.pk)}: {piece} of {device.model}"
+
+
+def _charge_item(item: Item, *, simulated: bool) -> ChargeItem:
+    return ChargeItem(
+        kind=item.kind,
+        starts_at=item.span.starts_at,
+        ends_at=item.span.ends_at,
+        quantity=item.quantity,
+        divisor=DEVICE_HOUR,
+        unit_price=item.rate.unit_price,
+        price_id=item.rate.price_id,
+        text=item.text,
+        simulated=simulated,
+    )

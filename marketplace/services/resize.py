@@ -1,0 +1,56 @@
+"""Another size while it runs: the allocator decides, the price stays the book's."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from allocator import facade as allocator
+from allocator.errors import DoesNotFit
+from billing import facade as billing
+from marketplace import locks, selectors
+from marketplace.errors import WrongState
+from marketplace.models import Reservation, ReservationState
+from marketplace.services._quota import check_quota
+from marketplace.services._transition import move
+from marketplace.services._wish import refusal_of_change, size_of, slice_of
+from plumbing import db
+from vxpu.slices import Period
+
+S = ReservationState
+RESIZABLE = frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE})
+
+
+@db.transaction
+def resize(
+    *, tenant_id: UUID | None, reservation_id: UUID, memory_mib: int, share_permille: int, actor: str, now: datetime
+) -> Reservation:
+    """The same size again changes nothing. Raises DoesNotFit, QuotaExceeded, WrongState, WrongSize, NotFound."""
+    piece = size_of(memory_mib, share_permille)
+    seen = selectors.get_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    rest = Period(starts_at=max(now, seen.starts_at), ends_at=_end_after(seen, now=now))
+    check_quota(
+        tenant_id=seen.tenant_id, project_id=seen.project_id, piece=piece, period=rest, leave_out=seen.pk, is_new=False
+    )
+    row = locks.lock_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    state = ReservationState(row.state)
+    if state not in RESIZABLE or row.lease_id is None or row.released_at is not None:
+        raise WrongState(f"It is {state}.", suggestion="Only a confirmed or running one can be resized.", state=state)
+    if slice_of(row) == piece:
+        return row
+    billing.authorize(account_id=row.account_id, now=now)
+    said = f"{slice_of(row)} -> {piece}"
+    move(row, S.RESIZING, actor=actor, reason=said, now=now)
+    try:
+        allocator.resize(lease_id=row.lease_id, slice=piece, now=now)
+    except DoesNotFit as error:
+        raise refusal_of_change(error) from error
+    return move(
+        row, state, actor=actor, reason=said, now=now, memory_mib=piece.memory_mib, share_permille=piece.share_permille
+    )
+
+
+def _end_after(row: Reservation, *, now: datetime) -> datetime | None:
+    if row.ends_at is not None and row.ends_at <= now:
+        raise WrongState("Its booked end is past.", suggestion="Make a new reservation.", state=row.state)
+    return row.ends_at

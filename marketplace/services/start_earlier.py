@@ -1,0 +1,72 @@
+"""Take the offer of an earlier start."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from allocator import facade as allocator
+from allocator.errors import DoesNotFit
+from billing import facade as billing
+from marketplace import locks, selectors
+from marketplace.errors import NothingEarlier, WrongState
+from marketplace.models import Reservation, ReservationState
+from marketplace.services._booking import note_placement, take_lease
+from marketplace.services._quota import check_quota
+from marketplace.services._transition import move
+from marketplace.services._wish import slice_of, wish_again
+from marketplace.services.offer_earlier import period_from
+from plumbing import db
+from vxpu.slices import Period
+
+S = ReservationState
+
+
+@db.transaction
+def start_earlier(*, tenant_id: UUID | None, reservation_id: UUID, actor: str, now: datetime) -> Reservation:
+    """Begin at the offered time (now, if none was offered) for the booked length, at the price of that time.
+
+    The old booking is given back and the new one made in one transaction: if the new one does not fit, the old stands.
+    Raises NothingEarlier (409), DoesNotFit, QuotaExceeded, NoPrice, WrongState, NotFound.
+    """
+    seen = selectors.get_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    period = _earlier_period(seen, now=now)
+    check_quota(
+        tenant_id=seen.tenant_id, project_id=seen.project_id, piece=slice_of(seen), period=period, leave_out=seen.pk,
+        is_new=False,
+    )  # fmt: skip
+    row = locks.lock_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    if row.state != S.CONFIRMED or row.lease_id is None:
+        raise WrongState(f"It is {row.state}.", suggestion="Only a confirmed one can start earlier.", state=row.state)
+    billing.authorize(account_id=row.account_id, now=now)
+    said = f"from {period.starts_at.isoformat()} instead of {row.starts_at.isoformat()}"
+    move(row, S.RESIZING, actor=actor, reason=said, now=now)
+    bound = _rebook(row, period=period, now=now)
+    moved = move(row, S.CONFIRMED, actor=actor, reason=said, now=now, starts_at=period.starts_at,
+                 ends_at=period.ends_at, earlier_start_at=None, **bound)  # fmt: skip
+    note_placement(moved, now=now)
+    return moved
+
+
+def _earlier_period(row: Reservation, *, now: datetime) -> Period:
+    starts_at = max(now, row.earlier_start_at or now)
+    if row.starts_at <= starts_at:
+        raise NothingEarlier(f"It starts at {row.starts_at.isoformat()}.", suggestion="Wait for the booked start.")
+    return period_from(row, starts_at=starts_at)
+
+
+@db.transaction_required
+def _rebook(row: Reservation, *, period: Period, now: datetime) -> dict[str, object]:
+    if row.lease_id is None:
+        raise WrongState("It has no lease.", state=row.state)
+    allocator.release(lease_id=row.lease_id, reason="starts earlier", now=now)
+    wish = wish_again(row, period=period)
+    try:
+        candidates = allocator.propose(wish=wish, now=now)
+        lease = allocator.book(
+            tenant_id=row.tenant_id, owner=row.pk, wish=wish, candidates=candidates, hold_until=None, now=now
+        )
+    except DoesNotFit as error:
+        ways = "Nothing changed: the booked start stands."
+        raise DoesNotFit(error.detail, suggestion=ways, **error.data) from error
+    return take_lease(row, lease=lease)
