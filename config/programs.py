@@ -42,8 +42,8 @@ class Service:
     started_at: float = field(default=0.0)
 
     def start(self) -> None:
-        self.process = self.launch()
         self.started_at = time.monotonic()
+        self.process = self.launch()
 
     @property
     def running(self) -> bool:
@@ -82,8 +82,10 @@ class Layout:
         return self.agent_run / "agent.sock"
 
     def make(self) -> None:
-        for folder in (self.var, self.log, self.run):
-            folder.mkdir(parents=True, exist_ok=True)
+        """Logs may quote requests, and `run` holds secrets: both are for the launcher's user only."""
+        self.var.mkdir(parents=True, exist_ok=True)
+        for folder in (self.log, self.run):
+            folder.mkdir(mode=0o700, exist_ok=True)
 
     def secret(self, name: str) -> str:
         """A random word kept in a 0600 file of `var/run`; made on first use."""

@@ -22,6 +22,7 @@ from django.core.management import call_command
 from django.db import connections
 
 from config.embedded import start_postgres, start_valkey
+from config.reach import remove_place
 from config.settings import _env
 
 FOLDER = Path(__file__).resolve().parents[1] / "var/test"
@@ -43,7 +44,14 @@ class Servers:
 def _sweep_dead_sessions() -> None:
     for folder in FOLDER.glob("session-*"):
         if not Path("/proc", folder.name.removeprefix("session-")).exists():
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    """The session's folder and, under a home that the servers' account cannot reach, its stores."""
+    for part in ("postgres", "valkey"):
+        remove_place(folder / part)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -69,7 +77,7 @@ def running_servers() -> Iterator[Servers]:
             del os.environ[name]
         valkey.stop()
         postgres.stop()
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
 
 
 def admin(servers: Servers, statement: str) -> list[tuple[Any, ...]]:

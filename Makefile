@@ -1,0 +1,86 @@
+# make help   lists what there is. Nothing here needs root; as root, slices are confined for real.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VENV := .venv
+PY := $(VENV)/bin/python
+VAR ?= var
+# Checks and schema need Django's settings but no server.
+CHECK := DJANGO_SETTINGS_MODULE=config.settings.test $(PY)
+
+help:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | column -t -s "$$(printf '\t')"
+
+# ---- to run it ----
+
+demo: $(VENV)/.demo native  ## the main job from end to end, with its receipt
+	@exec $(PY) -m config.demo
+
+run: $(VENV)/.demo native  ## keep the whole stack up with its data (VAR=folder)
+	@exec $(PY) -m config.stack up --var $(VAR)
+
+status:  ## what runs, and where
+	@exec $(PY) -m config.stack status --var $(VAR)
+
+native:  ## build native/build/libvxpu.so
+	@$(MAKE) -s -C native
+
+# ---- to develop it ----
+
+test: $(VENV)/.dev native  ## everything needed for the tests, and the tests
+	@exec $(PY) -m tests.lanes fast stack
+
+quick: $(VENV)/.dev  ## style and the tests that need no server (< 60 s)
+	@$(PY) -m ruff check .
+	@exec $(PY) -m tests.lanes quick
+
+soak: $(VENV)/.dev native  ## the long form of every proof
+	@exec $(PY) -m tests.lanes soak
+
+bench: $(VENV)/.dev native  ## the figures of docs/performance.md
+	@exec $(PY) -m tests.bench
+
+lint: $(VENV)/.dev  ## style, types, import contracts, migrations, committed schema, docs
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+	@$(PY) -m mypy .
+	@$(VENV)/bin/lint-imports
+	@$(CHECK) -W ignore manage.py makemigrations --check --dry-run
+	@mkdir -p $(VAR) && $(CHECK) manage.py spectacular --format openapi-json --validate --fail-on-warn --file $(VAR)/openapi.json
+	@cmp $(VAR)/openapi.json docs/openapi.json || { echo "docs/openapi.json is not current: make openapi"; exit 1; }
+	@$(VENV)/bin/vxpu docs check
+
+fmt: $(VENV)/.dev  ## put every file into the house's style
+	@$(PY) -m ruff check --fix --quiet . || true
+	@$(PY) -m ruff format .
+
+openapi: $(VENV)/.dev  ## write docs/openapi.json
+	@$(CHECK) manage.py spectacular --format openapi-json --validate --fail-on-warn --file docs/openapi.json
+
+PIN := -m uv pip compile -q --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate
+pins: $(VENV)/.dev  ## requirements/*.txt from requirements/*.in (needs `pip install uv`)
+	@$(PY) $(PIN) requirements/dev.in -o requirements/dev.txt
+	@$(PY) $(PIN) requirements/demo.in -c requirements/dev.txt -o requirements/demo.txt
+	@$(PY) $(PIN) requirements/cli.in requirements/server.in -c requirements/dev.txt -o requirements/server.txt
+	@$(PY) $(PIN) requirements/cli.in requirements/agent.in -c requirements/dev.txt -o requirements/agent.txt
+
+clean:  ## remove what was built and all run-time data (the environment stays)
+	@if [ -x $(PY) ]; then $(PY) -m config.stack clean --var $(VAR); fi
+	@rm -rf native/build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+
+# ---- the environment: stamps, so that a second run is quick ----
+
+$(VENV)/bin/python:
+	@python="$$(deploy/prerequisites.sh)" && echo "making $(VENV) with $$python" && "$$python" -m venv $(VENV)
+
+$(VENV)/.demo: requirements/demo.txt pyproject.toml | $(VENV)/bin/python
+	@deploy/install.sh $(PY) requirements/demo.txt
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
+	@deploy/install.sh $(PY) requirements/dev.txt
+	@touch $@ $(VENV)/.demo
+
+.PHONY: help demo run status native test quick soak bench lint fmt openapi pins clean
