@@ -89,6 +89,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, stop)
     spinner = Spinner(Device.open())
     rounds = args.rounds or rounds_for(spinner, TARGET_MS)
+    print("steady", file=sys.stderr, flush=True)
     began, cpu_began = time.monotonic(), time.process_time()
     while not stopped and time.monotonic() - began < args.seconds:
         spinner.launch(rounds)
