@@ -65,8 +65,8 @@ def host_reserve_permille() -> int:
 
 def interpreter_paths() -> tuple[Path, ...]:
     """The folders that make this Python run: its environment and the installation behind it."""
-    found = {Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve(), Path(sys.prefix)}
-    return tuple(sorted(path for path in found if not str(path).startswith("/usr") or path.parts[:3] == ("/", "usr", "local")))
+    found = {Path(sys.prefix), Path(sys.prefix).resolve(), Path(sys.base_prefix).resolve()}
+    return tuple(sorted(path for path in found if path not in {Path("/usr"), Path("/")}))
 
 
 def agent_version() -> str:

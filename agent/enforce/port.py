@@ -1,0 +1,87 @@
+"""What the daemon asks of an enforcer: the same verbs whatever the machine lets us enforce."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+from agent.enforce.cgroup import CgroupSample
+from agent.region import Region
+from vxpu.states import Isolation
+
+
+class Unavailable(RuntimeError):
+    """This mode cannot be enforced on this machine; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceSpec:
+    """A slice as the node makes it. `icd` is the one OpenCL driver that it sees; `devices` are names under /dev."""
+
+    lease_id: str
+    token: int
+    uid: int
+    memory_mib: int
+    share_permille: int
+    compute_units: int
+    icd: str = ""
+    devices: tuple[str, ...] = ()
+
+    def resized(self, *, memory_mib: int, share_permille: int) -> SliceSpec:
+        return replace(self, memory_mib=memory_mib, share_permille=share_permille)
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Process 1 of a slice's namespaces; pid 0 where there are none."""
+
+    pid: int
+    start_ticks: int
+
+
+class Enforcer(Protocol):
+    """Every method may be repeated after a crash at any point of it; each raises OSError or LaunchFailed."""
+
+    isolation: Isolation
+    detail: str
+
+    def prepare(self, spec: SliceSpec, held: Holder | None) -> Holder:
+        """Make the slice real, or take over the one that already runs as `held`."""
+
+    def resize(self, spec: SliceSpec) -> bool:
+        """Apply new limits live; False while memory in use keeps the cap above what is wanted."""
+
+    def close_gate(self, spec: SliceSpec, *, closed: bool) -> None:
+        """Stop (or let go on) all compute of the slice; its memory stays."""
+
+    def terminate(self, spec: SliceSpec, *, reason: str) -> None:
+        """Ask every process to end; `reason` is what its client will be told."""
+
+    def kill(self, spec: SliceSpec) -> None: ...
+
+    def remove(self, spec: SliceSpec) -> bool:
+        """Take the empty slice away, region and all; False while anything of it is still there."""
+
+    def is_populated(self, spec: SliceSpec) -> bool: ...
+
+    def processes(self, spec: SliceSpec) -> list[int]: ...
+
+    def sample(self, spec: SliceSpec) -> CgroupSample: ...
+
+    def region(self, spec: SliceSpec) -> Region: ...
+
+    def start(self, spec: SliceSpec, holder: Holder, program: dict[str, Any], descriptors: list[int]) -> None:
+        """Start a program: `program` has request, environment and grace_s; see shim.py for `descriptors`."""
+
+    def strangers(self, known: set[str]) -> list[str]:
+        """Names of slices that exist on the machine and are not `known`: left by an agent that lost its state."""
+
+    def discard(self, name: str) -> bool: ...
+
+    def shut_down(self) -> None: ...
+
+
+def end_note(run_dir: Path, lease_id: str) -> Path:
+    """Where the reason of a platform end is left for the shims of a slice."""
+    return run_dir / "slices" / lease_id / "end"
