@@ -1,4 +1,4 @@
-"""Which tasks hear of which event. An event that nobody wants is listed with an empty list, so that it is no accident."""
+"""Which tasks hear of which event. One that nobody wants is listed with an empty list: no accident."""
 
 from __future__ import annotations
 

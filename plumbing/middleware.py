@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
+from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
@@ -15,16 +16,15 @@ _ACCEPTABLE = re.compile(r"[A-Za-z0-9._-]{8,64}")
 
 
 def request_context(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
-    """Accepts a caller's `X-Request-Id` if it is harmless, echoes it, and closes the scopes that authentication opened."""
+    """Takes over a harmless `X-Request-Id`, echoes it, and closes the scopes that authentication opened."""
 
     def handle(request: HttpRequest) -> HttpResponse:
         given = request.headers.get("X-Request-Id", "")
         identity = given if _ACCEPTABLE.fullmatch(given) else encode("req", new_uuid())
-        token = request_id.set(identity)
+        request_id.set(identity)  # stays until the next request: Django logs the answer after us
         with ExitStack() as scopes:
             request.vxpu_scopes = scopes  # type: ignore[attr-defined]
             response = get_response(request)
-        request_id.reset(token)
         response["X-Request-Id"] = identity
         return response
 
@@ -37,5 +37,5 @@ def enter_scope(request: HttpRequest, scope: AbstractContextManager[None]) -> No
     For DRF authentication classes of any room; `request` may be DRF's or Django's. Raises AttributeError where the
     middleware is missing: better no answer than an answer without row-level security.
     """
-    django_request = getattr(request, "_request", request)
-    django_request.vxpu_scopes.enter_context(scope)
+    underlying: Any = getattr(request, "_request", request)
+    underlying.vxpu_scopes.enter_context(scope)

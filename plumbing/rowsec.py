@@ -136,10 +136,10 @@ class AppendOnly(_SqlOperation):
             BEGIN
                 RAISE EXCEPTION '% is append-only: % refused', TG_TABLE_NAME, TG_OP USING ERRCODE = '23001';
             END $$""",
-            f'CREATE TRIGGER vxpu_append_only BEFORE UPDATE OR DELETE ON "{self.table}" '
-            "FOR EACH ROW EXECUTE FUNCTION vxpu_refuse_change()",
-            f'CREATE TRIGGER vxpu_no_truncate BEFORE TRUNCATE ON "{self.table}" '
-            "FOR EACH STATEMENT EXECUTE FUNCTION vxpu_refuse_change()",
+            f"""CREATE TRIGGER vxpu_append_only BEFORE UPDATE OR DELETE ON "{self.table}"
+            FOR EACH ROW EXECUTE FUNCTION vxpu_refuse_change()""",
+            f"""CREATE TRIGGER vxpu_no_truncate BEFORE TRUNCATE ON "{self.table}"
+            FOR EACH STATEMENT EXECUTE FUNCTION vxpu_refuse_change()""",
         ]
 
     def backward_sql(self) -> list[str]:

@@ -28,7 +28,7 @@ def task(*, queue: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
             with system_scope():
                 return function(**kwargs)
 
-        return shared_task(
+        return shared_task(  # type: ignore[no-untyped-call]
             name=f"{function.__module__}.{function.__name__}",
             queue=queue,
             acks_late=True,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from django.db import connection, connections
 
@@ -43,7 +43,7 @@ class OtherConnection:
     `do` waits for the result; `start` returns at once with a function that waits, to see that a call blocks.
     """
 
-    def __enter__(self) -> OtherConnection:
+    def __enter__(self) -> Self:
         self._work: list[tuple[Callable[[], Any], threading.Event, list[Any]]] = []
         self._wake = threading.Condition()
         self._open = True

@@ -59,7 +59,8 @@ def running_servers() -> Iterator[Servers]:
     """The session's servers: those that the environment names, else new ones that stop when the block ends."""
     if VARIABLES[0] in os.environ:
         folder = Path(os.environ["VXPU_TEST_FOLDER"])
-        yield Servers(*(os.environ[name] for name in VARIABLES), folder=folder)
+        app, owner, superuser, valkey_url = (os.environ[name] for name in VARIABLES)
+        yield Servers(app, owner, superuser, valkey_url, folder)
         return
     FOLDER.mkdir(parents=True, exist_ok=True)
     _sweep_dead_sessions()
@@ -103,7 +104,7 @@ def provide_template(servers: Servers) -> None:
     """Make and migrate the template, once a session."""
     with (servers.folder / "template.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if admin(servers, f"SELECT 1 FROM pg_database WHERE datname = '{TEMPLATE}'"):
+        if (TEMPLATE,) in admin(servers, "SELECT datname FROM pg_database"):
             return
         admin(servers, f"CREATE DATABASE {TEMPLATE}_draft OWNER vxpu_owner")
         _migrate(servers.owner_url, f"{TEMPLATE}_draft")
@@ -134,5 +135,6 @@ def point_celery_and_channels_at(redis_url: str) -> None:
     """Broker and channel layer of this process."""
     from config.celery import app
 
-    settings.REDIS_URL = settings.CELERY_BROKER_URL = app.conf.broker_url = redis_url
-    settings.CHANNEL_LAYERS["default"]["CONFIG"]["hosts"] = [redis_url]
+    app.conf.update(broker_url=redis_url)
+    settings.REDIS_URL = settings.CELERY_BROKER_URL = redis_url
+    settings.CHANNEL_LAYERS["default"].update(CONFIG={"hosts": [redis_url]})

@@ -1,4 +1,4 @@
-"""Tests: real PostgreSQL and Valkey. tests/conftest.py starts them and fills the addresses in before the first query."""
+"""Tests: real PostgreSQL and Valkey. tests/conftest.py starts them and fills the addresses in."""
 
 from __future__ import annotations
 

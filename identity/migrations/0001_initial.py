@@ -11,7 +11,7 @@ from django.db import migrations, models
 from plumbing.rowsec import AppendOnly, EnableRowSecurity
 
 
-def belongs(table, columns, target, target_columns):
+def belongs(table: str, columns: str, target: str, target_columns: str) -> migrations.RunSQL:
     """A foreign key that the ORM cannot say: on `tenant_id` alone, or on an id together with its tenant."""
     name = f"{table}_{columns.replace(', ', '_')}_fk"
     return migrations.RunSQL(

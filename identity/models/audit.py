@@ -8,7 +8,7 @@ from plumbing.models import TenantRow
 
 
 class AuditEvent(TenantRow):
-    """`digest` = SHA-256 over the previous row's digest and this row's content (services/audit.py): a chain a tenant."""
+    """`digest` = SHA-256 of the previous row's digest and this row's content (services/audit.py): a chain a tenant."""
 
     seq = models.PositiveBigIntegerField()
     actor_id = models.UUIDField(null=True)

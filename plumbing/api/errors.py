@@ -209,5 +209,6 @@ def known_errors() -> list[type[errors.DomainError]]:
             yield child
             yield from below(child)
 
-    by_code = {error.code: error for error in [errors.DomainError, *below(errors.DomainError)]}
+    by_code: dict[str, type[errors.DomainError]] = {errors.DomainError.code: errors.DomainError}
+    by_code.update((error.code, error) for error in below(errors.DomainError))
     return [by_code[code] for code in sorted(by_code)]

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from django.core.exceptions import ValidationError as DjangoValidationError
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Field, Model, Q, QuerySet
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, inline_serializer
 from rest_framework import exceptions, serializers
@@ -22,7 +22,7 @@ MAX_LIMIT = 200
 PARAMETERS = [
     OpenApiParameter("limit", OpenApiTypes.INT, description=f"1 to {MAX_LIMIT}; {DEFAULT_LIMIT} if absent."),
     OpenApiParameter("cursor", OpenApiTypes.STR, description="`next` of the page before."),
-    OpenApiParameter("sort", OpenApiTypes.STR, description="A column, with `-` for descending; `-created_at` if absent."),
+    OpenApiParameter("sort", OpenApiTypes.STR, description="A column, `-` for descending; `-created_at` if absent."),
 ]
 
 
@@ -34,6 +34,13 @@ def page_of(serializer_class: type[serializers.BaseSerializer[Any]]) -> Any:
         "next": serializers.CharField(allow_null=True, help_text="Cursor of the next page; null on the last."),
     }
     return inline_serializer(name=f"{name}Page", fields=fields)
+
+
+def _column(model: type[Model], name: str) -> Field[Any, Any]:
+    field = model._meta.get_field(name)  # noqa: SLF001 - Django's documented Meta API
+    if not isinstance(field, Field):
+        raise TypeError(f"{name} is not a column of {model.__name__}")
+    return field
 
 
 @dataclass(frozen=True)
@@ -73,14 +80,14 @@ class Cursor:
         return column, text.startswith("-")
 
     def _encode(self, row: Model, sort: str, column: str) -> str:
-        value = row._meta.get_field(column).value_to_string(row)
+        value = _column(type(row), column).value_to_string(row)
         return base64.urlsafe_b64encode(json.dumps([sort, value, str(row.pk)]).encode()).decode().rstrip("=")
 
     def _after(self, queryset: QuerySet[Any], cursor: str, *, column: str, descending: bool) -> QuerySet[Any]:
         wrong = exceptions.ValidationError({"cursor": ["Use `next` of the page before, with the same sort."]})
         try:
             sort, text, key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-            value = queryset.model._meta.get_field(column).to_python(text)
+            value = _column(queryset.model, column).to_python(text)
             identity = UUID(key)
         except (ValueError, TypeError, AttributeError, binascii.Error, DjangoValidationError) as error:
             raise wrong from error

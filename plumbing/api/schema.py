@@ -46,7 +46,7 @@ class DomainSchema(AutoSchema):
         operation: dict[str, Any] | None = super().get_operation(*args, **kwargs)
         if operation is None:
             return None
-        problem = ResolvedComponent(
+        problem = ResolvedComponent(  # type: ignore[no-untyped-call]
             name="Problem", type=ResolvedComponent.SCHEMA, object="plumbing.Problem", schema=PROBLEM
         )
         self.registry.register_on_missing(problem)

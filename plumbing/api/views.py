@@ -19,19 +19,19 @@ class DomainView(APIView):
 
     def principal(self, request: Request) -> Principal:
         """Who asks (`request.user`, typed)."""
-        return cast(Principal, request.user)
+        return cast("Principal", request.user)
 
     def parsed(self, request: Request, serializer_class: type[BaseSerializer[Any]]) -> dict[str, Any]:
         """The validated body; raises DRF's ValidationError (400 `invalid_input` with a pointer for each field)."""
         serializer = serializer_class(data=request.data)
         serializer.is_valid(raise_exception=True)
-        return cast(dict[str, Any], serializer.validated_data)
+        return cast("dict[str, Any]", serializer.validated_data)
 
     def parsed_query(self, request: Request, serializer_class: type[BaseSerializer[Any]]) -> dict[str, Any]:
         """The validated query string; raises as `parsed`."""
         serializer = serializer_class(data=request.query_params)
         serializer.is_valid(raise_exception=True)
-        return cast(dict[str, Any], serializer.validated_data)
+        return cast("dict[str, Any]", serializer.validated_data)
 
     def page(
         self, request: Request, queryset: QuerySet[Any], serializer_class: type[BaseSerializer[Any]], *sorts: str

@@ -1,0 +1,129 @@
+"""Input and output of identity's doors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from identity.models.member import SCOPES, Role
+from plumbing.api.fields import TypedId
+
+SLUG = r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"
+
+
+class TenantIn(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=120)
+    slug = serializers.RegexField(SLUG, help_text="1 to 63 of a-z, 0-9 and -, not at either end.")
+    admin_email = serializers.EmailField()
+    admin_name = serializers.CharField(max_length=120)
+
+
+class TenantSerializer(serializers.Serializer[Any]):
+    id = TypedId("ten")
+    name = serializers.CharField()
+    slug = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class TokenSerializer(serializers.Serializer[Any]):
+    id = TypedId("tok")
+    user = TypedId("usr", source="user_id")
+    name = serializers.CharField()
+    hint = serializers.CharField(help_text="The first characters, to tell tokens apart.")
+    scopes = serializers.ListField(child=serializers.CharField())
+    created_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField()
+    last_used_at = serializers.DateTimeField(allow_null=True, help_text="To the minute.")
+    revoked_at = serializers.DateTimeField(allow_null=True)
+
+
+class NewTokenSerializer(serializers.Serializer[Any]):
+    """A token and, this once, its secret."""
+
+    token = TokenSerializer()
+    secret = serializers.CharField(help_text="vxp_pat_...; shown this once and kept nowhere.")
+
+
+class UserSerializer(serializers.Serializer[Any]):
+    id = TypedId("usr")
+    email = serializers.EmailField()
+    name = serializers.CharField()
+
+
+class NewTenantSerializer(serializers.Serializer[Any]):
+    tenant = TenantSerializer()
+    admin = UserSerializer()
+    token = NewTokenSerializer()
+
+
+class ProjectIn(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=120)
+    slug = serializers.RegexField(SLUG, help_text="1 to 63 of a-z, 0-9 and -, not at either end.")
+
+
+class ProjectSerializer(serializers.Serializer[Any]):
+    id = TypedId("prj")
+    name = serializers.CharField()
+    slug = serializers.CharField()
+    created_at = serializers.DateTimeField()
+
+
+class MemberIn(serializers.Serializer[Any]):
+    email = serializers.EmailField()
+    name = serializers.CharField(max_length=120)
+    role = serializers.ChoiceField(Role.choices)
+    project = TypedId("prj", required=False, allow_null=True, default=None)
+
+
+class MemberSerializer(serializers.Serializer[Any]):
+    id = TypedId("mem")
+    user = UserSerializer()
+    role = serializers.ChoiceField(Role.choices)
+    project = TypedId("prj", source="project_id", allow_null=True)
+    created_at = serializers.DateTimeField()
+
+
+class TokenIn(serializers.Serializer[Any]):
+    name = serializers.CharField(max_length=120)
+    scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES), min_length=1, max_length=len(SCOPES))
+    expires_at = serializers.DateTimeField(help_text="At most a year from now.")
+    user = TypedId("usr", required=False, allow_null=True, default=None, help_text="Another user; tenant admins only.")
+
+
+class MeSerializer(serializers.Serializer[Any]):
+    user = TypedId("usr", source="user_id")
+    tenant = TypedId("ten", source="tenant_id")
+    name = serializers.CharField()
+    roles = serializers.SerializerMethodField()
+    scopes = serializers.SerializerMethodField()
+    projects = serializers.SerializerMethodField()
+    token = TypedId("tok", source="token_id", allow_null=True)
+    is_operator = serializers.BooleanField()
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_roles(self, principal: Any) -> list[str]:
+        return sorted(principal.roles)
+
+    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
+    def get_scopes(self, principal: Any) -> list[str]:
+        return sorted(principal.scopes)
+
+    @extend_schema_field(serializers.ListField(child=TypedId("prj")))
+    def get_projects(self, principal: Any) -> list[str]:
+        return [TypedId("prj").to_representation(project) for project in sorted(principal.project_ids)]
+
+
+class AuditEventSerializer(serializers.Serializer[Any]):
+    id = TypedId("aud")
+    seq = serializers.IntegerField()
+    at = serializers.DateTimeField(source="created_at")
+    actor = TypedId("usr", source="actor_id", allow_null=True)
+    action = serializers.CharField()
+    subject = serializers.CharField()
+    details = serializers.JSONField(source="data")
+    digest = serializers.SerializerMethodField()
+
+    def get_digest(self, event: Any) -> str:
+        return bytes(event.digest).hex()
