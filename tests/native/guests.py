@@ -1,0 +1,78 @@
+"""How tests and benchmarks start guests under the limiter."""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.native.region import NATIVE, Region
+
+BUILD = NATIVE / "build"
+LIBRARY = BUILD / "libvxpu-test.so"
+
+
+def _pyopencl_home() -> Path:
+    spec = importlib.util.find_spec("pyopencl")
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent
+
+
+def opencl_env() -> dict[str, str]:
+    """PoCL as the wheels bring it; the wheel's loader finds its driver by PYOPENCL_HOME."""
+    home = _pyopencl_home()
+    loader = next((home / ".libs").glob("libOpenCL*"))
+    return {"PYOPENCL_HOME": str(home), "GUEST_LIBOPENCL": str(loader)}
+
+
+def guest_env(region: Region | None, cache: Path, *, mode: str = "preload", **extra: str) -> dict[str, str]:
+    env = {"PATH": os.environ["PATH"], "HOME": str(cache), "POCL_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "1"}
+    env |= opencl_env() | {"PYOPENCL_NO_CACHE": "1", "OPENBLAS_NUM_THREADS": "1"} | extra
+    if region is not None:
+        env["VXPU_REGION_DIR"] = str(region.path)
+    if mode in {"preload", "both"}:
+        env["LD_PRELOAD"] = str(LIBRARY)
+    if mode in {"layer", "both"}:
+        env["OPENCL_LAYERS"] = str(LIBRARY)
+    return env
+
+
+def run(command: list[str], env: dict[str, str], *, timeout: float = 60) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout, check=False)
+
+
+def run_tool(name: str, *args: str, env: dict[str, str]) -> str:
+    """Run one of native/tests' programs; its output, after it ended well."""
+    done = run([str(BUILD / "tests" / name), *args], env)
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+    return done.stdout.strip()
+
+
+PRELUDE = """
+import json, os, sys
+import numpy as np
+import pyopencl as cl
+mf = cl.mem_flags
+device = cl.get_platforms()[0].get_devices()[0]
+ctx = cl.Context([device])
+queue = cl.CommandQueue(ctx)
+MIB = 1 << 20
+def code_of(call):
+    try:
+        call()
+        return 0
+    except cl.Error as e:
+        return e.code
+def buffer(size, flags=mf.READ_WRITE):
+    return cl.Buffer(ctx, flags, size=size)
+"""
+
+
+def run_python(script: str, env: dict[str, str]) -> Any:
+    """Run pyopencl code in a guest; it prints one JSON value."""
+    done = run([sys.executable, "-c", PRELUDE + script], env)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

@@ -1,0 +1,115 @@
+"""Accounting between processes, without OpenCL (cases 5, 6, 7)."""
+
+import os
+import subprocess
+from collections.abc import Callable
+
+import pytest
+
+from tests.native.conftest import MakeRegion
+from tests.native.guests import BUILD, run, run_tool
+from tests.native.region import MIB, Region
+
+LedgerEnv = Callable[[Region], dict[str, str]]
+
+
+class Ledger:
+    """A ledger process that says what it got and waits for a line."""
+
+    def __init__(self, env: dict[str, str], *args: str) -> None:
+        command = [str(BUILD / "tests/ledger"), *args]
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> "Ledger":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def line(self) -> str:
+        assert self.process.stdout is not None
+        return self.process.stdout.readline().strip()
+
+    def go_on(self) -> str:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        return self.line()
+
+
+@pytest.mark.parametrize("processes", [2, 8])
+def test_racers_near_the_limit_never_exceed_it_and_one_wins(
+    make_region: MakeRegion, ledger_env: LedgerEnv, processes: int
+) -> None:
+    region = make_region(limit=1024 * MIB)
+    rounds = 2000 if processes == 2 else 200
+    out = run_tool("ledger", "race", str(processes), str(rounds), str(600 * MIB), env=ledger_env(region))
+    assert out == "over=0 lonely=0"
+    assert region.used() == 0
+
+
+def test_a_killed_holders_bytes_come_back_at_the_next_would_be_refusal(
+    make_region: MakeRegion, ledger_env: LedgerEnv
+) -> None:
+    region = make_region(limit=8 * MIB)
+    with Ledger(ledger_env(region), "hold", str(8 * MIB)) as holder:
+        assert holder.line() == "got=1 free=0"
+        assert run_tool("ledger", "reserve", "4096", env=ledger_env(region)) == "got=0 free=0"
+    assert run_tool("ledger", "reserve", str(8 * MIB), env=ledger_env(region)) == "got=1 free=0"
+
+
+def test_a_zombie_counts_as_dead(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:
+    region = make_region(limit=8 * MIB)
+    with Ledger(ledger_env(region), "hold", str(8 * MIB)) as holder:
+        holder.line()
+        holder.process.kill()
+        os.waitid(os.P_PID, holder.process.pid, os.WEXITED | os.WNOWAIT)
+        assert run_tool("ledger", "reserve", str(8 * MIB), env=ledger_env(region)) == "got=1 free=0"
+
+
+def test_a_process_that_closed_all_descriptors_stays_counted(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:
+    region = make_region(limit=8 * MIB)
+    with Ledger(ledger_env(region), "close", str(8 * MIB)) as daemon:
+        assert daemon.line() == "got=1 free=0"
+        assert run_tool("ledger", "reserve", "4096", env=ledger_env(region)) == "got=0 free=0"
+        region.set(limit_bytes=24 * MIB)
+        assert daemon.go_on() == f"got=1 free={8 * MIB}"
+    assert run_tool("ledger", "reserve", str(24 * MIB), env=ledger_env(region)) == "got=1 free=0"
+
+
+def test_an_orphaned_child_does_not_keep_its_parents_bytes(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:
+    region = make_region(limit=8 * MIB)
+    with Ledger(ledger_env(region), "orphan", str(8 * MIB), str(3 * MIB)) as parent:
+        assert parent.line() == "got=1 free=0"
+        parent.process.wait(timeout=10)
+        assert run_tool("ledger", "reserve", str(8 * MIB), env=ledger_env(region)) == "got=1 free=0"
+        assert parent.go_on() == f"got=1 free={5 * MIB}"
+
+
+def test_slots_are_used_again(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:
+    region = make_region()
+    for _ in range(3):
+        run_tool("ledger", "reserve", "4096", env=ledger_env(region))
+    assert len(region.live_slots()) <= 3
+    assert region.used() <= 3 * 4096
+    run_tool("ledger", "reserve", str(64 * MIB), env=ledger_env(region))
+    assert len(region.live_slots()) == 1
+
+
+def test_a_full_table_is_swept_before_a_newcomer_is_turned_away(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:
+    region = make_region()
+    for index in range(256):
+        region.put("usage", region.slot_offset(index, "state"), 1)
+    assert run(["true"], ledger_env(region)).returncode == 0
+    assert run_tool("ledger", "reserve", "4096", env=ledger_env(region)).startswith("got=1")
+
+
+def test_rubbish_in_slots_refuses_memory_and_crashes_nobody(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:
+    region = make_region()
+    with (region.path / "usage").open("r+b") as usage:
+        usage.seek(32)
+        usage.write(b"\xff" * 60_000)
+    done = run([str(BUILD / "tests/ledger"), "reserve", "4096"], ledger_env(region))
+    assert done.returncode in {0, 3}
+    assert "got=1" not in done.stdout
