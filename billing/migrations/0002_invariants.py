@@ -1,7 +1,7 @@
 """What the database refuses, whatever the code does. Refusals carry SQLSTATE 23001, wrong sums 23514.
 
-Functions that must see all rows of an account switch the system scope on for themselves only: deferred triggers run at
-commit, where the caller's scope may be gone already.
+Functions that must see all rows of an account run as their owner, whom row-level security exempts: deferred triggers
+fire at commit, where the caller's scope may be gone already.
 """
 
 from django.db import migrations
@@ -90,7 +90,8 @@ BEGIN
     END IF;
 END $$;
 
-CREATE FUNCTION billing_txn_balanced() RETURNS trigger LANGUAGE plpgsql SET vxpu.system = 'on' AS $$
+CREATE FUNCTION billing_txn_balanced() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     PERFORM billing_check_txn(NEW.id);
     RETURN NULL;
@@ -98,7 +99,8 @@ END $$;
 CREATE CONSTRAINT TRIGGER billing_txn_balanced AFTER INSERT ON billing_txn
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION billing_txn_balanced();
 
-CREATE FUNCTION billing_entry_balanced() RETURNS trigger LANGUAGE plpgsql SET vxpu.system = 'on' AS $$
+CREATE FUNCTION billing_entry_balanced() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     PERFORM billing_check_txn(NEW.txn_id);
     RETURN NULL;
@@ -106,7 +108,8 @@ END $$;
 CREATE CONSTRAINT TRIGGER billing_entry_balanced AFTER INSERT ON billing_entry
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION billing_entry_balanced();
 
-CREATE FUNCTION billing_txn_in_open_period() RETURNS trigger LANGUAGE plpgsql SET vxpu.system = 'on' AS $$
+CREATE FUNCTION billing_txn_in_open_period() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     -- Closing holds this row FOR NO KEY UPDATE: a posting waits for it, then sees the closed period.
     PERFORM 1 FROM billing_account WHERE id = NEW.account_id FOR SHARE;
@@ -157,7 +160,7 @@ UNPERIOD = "DROP FUNCTION billing_period_fixed() CASCADE; DROP FUNCTION billing_
 
 INVOICE = """
 CREATE FUNCTION billing_invoice_issue(invoice billing_invoice) RETURNS void LANGUAGE plpgsql
-SET vxpu.system = 'on' AS $$
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
 BEGIN
     IF invoice.total <> (SELECT coalesce(sum(amount), 0) FROM billing_invoice_line WHERE invoice_id = invoice.id) THEN
         RAISE EXCEPTION 'the total is not the sum of the lines' USING ERRCODE = '23514';
@@ -207,7 +210,8 @@ END $$;
 CREATE TRIGGER billing_invoice_starts_as_draft BEFORE INSERT ON billing_invoice
     FOR EACH ROW WHEN (NEW.state <> 'draft') EXECUTE FUNCTION billing_invoice_starts_as_draft();
 
-CREATE FUNCTION billing_line_of_draft() RETURNS trigger LANGUAGE plpgsql SET vxpu.system = 'on' AS $$
+CREATE FUNCTION billing_line_of_draft() RETURNS trigger LANGUAGE plpgsql
+    SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     parent billing_invoice;
 BEGIN

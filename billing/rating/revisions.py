@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -13,6 +14,9 @@ from billing.rating.proration import split_item
 from vxpu.money import ChargeItem, ChargeKind
 
 BIGINT_MAX = 2**63 - 1
+TEXT_MAX = 500
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+KINDS = frozenset(str(kind) for kind in ChargeKind)
 
 
 class BadItem(ValueError):
@@ -28,7 +32,7 @@ class Revision:
 
 
 def _check(item: ChargeItem) -> None:
-    if item.kind not in ChargeKind:
+    if item.kind not in KINDS:
         raise BadItem(f"{item.kind!r} is not a kind of charge")
     if item.starts_at.tzinfo is None or item.ends_at.tzinfo is None:
         raise BadItem("service times need a zone")
@@ -36,10 +40,10 @@ def _check(item: ChargeItem) -> None:
         raise BadItem("the service ends before it starts")
     if not 0 <= item.quantity <= BIGINT_MAX or not 1 <= item.divisor <= BIGINT_MAX:
         raise BadItem(f"quantity {item.quantity} or divisor {item.divisor} is out of range")
-    if not 0 <= item.unit_price < 10**10:
+    if not item.unit_price.is_finite() or not 0 <= item.unit_price < 10**10:
         raise BadItem(f"unit price {item.unit_price} is out of range")
-    if not item.text.strip():
-        raise BadItem("a charge needs a text")
+    if not item.text.strip() or len(item.text) > TEXT_MAX or CONTROL.search(item.text):
+        raise BadItem(f"a charge needs a text of at most {TEXT_MAX} characters, without control characters")
 
 
 def _canonical(item: ChargeItem) -> ChargeItem:
@@ -68,6 +72,8 @@ def _merged(items: Iterable[ChargeItem]) -> list[ChargeItem]:
     for item in items:
         bare = replace(item, quantity=0)
         sums[bare] = sums.get(bare, 0) + item.quantity
+        if sums[bare] > BIGINT_MAX:
+            raise BadItem("the quantities are too large together")
     return sorted((replace(bare, quantity=total) for bare, total in sums.items()), key=sort_key)
 
 

@@ -27,14 +27,15 @@ def _live(account: Account, source: UUID, bucket: datetime) -> dict[UUID, Charge
 
 
 def _wanted(account: Account, items: Sequence[ChargeItem]) -> list[ChargeItem]:
-    if not items:
-        return []
-    first, last = min(item.starts_at for item in items), max(item.ends_at for item in items)
-    borders = period_borders(account_id=account.pk, starts_at=first, ends_at=last)
     try:
-        return canonical_items(items, borders)
+        checked = canonical_items(items)
     except BadItem as error:
         raise BadCharge(str(error)) from error
+    if not checked:
+        return []
+    first, last = min(item.starts_at for item in checked), max(item.ends_at for item in checked)
+    borders = period_borders(account_id=account.pk, starts_at=first, ends_at=last)
+    return canonical_items(checked, borders) if borders else checked
 
 
 def _row(account: Account, key: tuple[UUID, datetime], item: ChargeItem, revision: int, now: datetime) -> Charge:
