@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from billing.exports.invoice_csv import invoice_csv
+from billing.rating.money import EXPONENTS, exponent_of, round_half_up
 from billing.selectors import (
     charged_amount,
     charged_lines,
@@ -21,6 +22,7 @@ from billing.services.receive_money import pay_invoice, top_up
 from vxpu.money import AccountView, ChargeItem, ChargeKind, ChargeOutcome, InvoiceView, LineView
 
 __all__ = [
+    "EXPONENTS",
     "AccountView",
     "ChargeItem",
     "ChargeKind",
@@ -32,6 +34,7 @@ __all__ = [
     "charged_amount",
     "charged_lines",
     "close_period",
+    "exponent_of",
     "get_account",
     "get_invoice",
     "invoice_csv",
@@ -41,6 +44,7 @@ __all__ = [
     "period_borders",
     "post",
     "reverse",
+    "round_half_up",
     "top_up",
     "trial_balance",
 ]
