@@ -200,9 +200,7 @@ class Plan:
         return [self._web(), self._sockets(), self._worker(), self._beat()]
 
     def _web(self) -> Service:
-        argv = ["gunicorn", "config.wsgi:application", "--bind", f"127.0.0.1:{self.web_port}"]
-        argv += ["--worker-class", "gthread", "--workers", "2", "--threads", "4", "--graceful-timeout", "5"]
-        argv += ["--worker-tmp-dir", str(self.layout.run), "--no-control-socket", "--log-level", "warning"]
+        argv = ["gunicorn", "-c", "python:config.gunicorn", "config.wsgi:application"]
         return Service("web", self.program("web", argv), lambda: answers(self.web_port))
 
     def _sockets(self) -> Service:

@@ -190,6 +190,7 @@ class Stack:
             "DJANGO_SETTINGS_MODULE": "config.settings.dev",
             "VXPU_VAR": str(self.layout.var),
             "VXPU_WEB_URL": self.urls["web"],
+            "VXPU_WEB_BIND": f"127.0.0.1:{self._web_port}",
             "VXPU_SOCKET_URL": self.urls["sockets"],
             "VXPU_SERVER": self.urls["web"],
             "VXPU_AGENT_SOCKET": str(self.layout.agent_socket),
