@@ -2,6 +2,11 @@
 #include "layer.h"
 
 enum {
+    KIND_2D = 0x10F1, KIND_3D, KIND_2D_ARRAY, KIND_1D, KIND_1D_ARRAY,
+    KIND_1D_BUFFER
+};
+
+enum {
     ORDER_R = 0x10B0, ORDER_A, ORDER_RG, ORDER_RA, ORDER_RGB, ORDER_RGBA,
     ORDER_BGRA, ORDER_ARGB, ORDER_INTENSITY, ORDER_LUMINANCE, ORDER_RX,
     ORDER_RGX, ORDER_RGBX, ORDER_DEPTH, ORDER_DEPTH_STENCIL, ORDER_SRGB,
@@ -51,18 +56,23 @@ static uint64_t times(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-static uint64_t at_least_one(size_t n)
+/* A dimension that the kind has not may hold anything: it counts as one. */
+static uint64_t extent(size_t n, bool counts)
 {
-    return n ? n : 1;
+    return counts && n ? n : 1;
 }
 
 uint64_t vx_image_bytes(const cl_image_format *format,
                         const cl_image_desc *d)
 {
-    uint64_t row = times(at_least_one(d->width), element_bytes(format));
+    cl_uint kind = d->type;
+    bool flat = kind == KIND_1D || kind == KIND_1D_ARRAY;
+    bool array = kind == KIND_2D_ARRAY || kind == KIND_1D_ARRAY;
+    uint64_t row = times(extent(d->width, true), element_bytes(format));
     row = d->row_pitch > row ? d->row_pitch : row;
-    uint64_t slice = times(row, at_least_one(d->height));
-    slice = d->slice_pitch > slice ? d->slice_pitch : slice;
-    uint64_t all = times(slice, at_least_one(d->depth));
-    return times(all, at_least_one(d->array_size));
+    uint64_t slice = times(row, extent(d->height, !flat));
+    bool pitched = array || kind == KIND_3D;
+    slice = pitched && d->slice_pitch > slice ? d->slice_pitch : slice;
+    uint64_t all = times(slice, extent(d->depth, kind == KIND_3D));
+    return times(all, extent(d->array_size, array));
 }

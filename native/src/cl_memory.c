@@ -177,7 +177,8 @@ cl_mem clCreateImage2D(cl_context ctx, cl_bitfield flags,
                        const cl_image_format *format, size_t width,
                        size_t height, size_t pitch, void *host, cl_int *err)
 {
-    cl_image_desc d = {.width = width, .height = height, .row_pitch = pitch};
+    cl_image_desc d = {.type = VX_IMAGE_2D, .width = width,
+                       .height = height, .row_pitch = pitch};
     if (image_is_free(format, &d))
         return vx_real()->clCreateImage2D(ctx, flags, format, width, height,
                                           pitch, host, err);
@@ -193,8 +194,9 @@ cl_mem clCreateImage3D(cl_context ctx, cl_bitfield flags,
                        size_t height, size_t depth, size_t row, size_t slice,
                        void *host, cl_int *err)
 {
-    cl_image_desc d = {.width = width, .height = height, .depth = depth,
-                       .row_pitch = row, .slice_pitch = slice};
+    cl_image_desc d = {.type = VX_IMAGE_3D, .width = width,
+                       .height = height, .depth = depth, .row_pitch = row,
+                       .slice_pitch = slice};
     if (image_is_free(format, &d))
         return vx_real()->clCreateImage3D(ctx, flags, format, width, height,
                                           depth, row, slice, host, err);

@@ -37,8 +37,10 @@ static void *look_up_hooked(void *handle, const char *name)
 {
     void *wrapper = vx_wrapper_of(name);
     void *p = vx_libc_dlsym()(handle, name);
-    if (p == wrapper && !vx_real_found())
-        return vx_libc_dlsym()(RTLD_NEXT, name);
+    if (p == wrapper && !vx_real_found()) {
+        vx_libc_dlsym()(RTLD_NEXT, name); /* for what dlerror() tells */
+        return NULL;
+    }
     return p ? wrapper : NULL;
 }
 

@@ -147,6 +147,20 @@ static void run_null(int n)
     printf("%d\n", clReleaseMemObject(cell));
 }
 
+/* The same call found by OpenCL's own look-up obeys the same cap. */
+static void run_lookup(int n)
+{
+    (void)n;
+    clCreateBuffer_fn create = (clCreateBuffer_fn)
+        clGetExtensionFunctionAddressForPlatform(platform, "clCreateBuffer");
+    if (!create)
+        create = clCreateBuffer;
+    printf("refused=%d unknown=%d unseen=%d\n",
+           create(ctx, 1, 9 << 20, NULL, NULL) == NULL,
+           clGetExtensionFunctionAddressForPlatform(platform, "clNoSuchCall") != NULL,
+           clGetExtensionFunctionAddressForPlatform(platform, "clDeviceMemAllocINTEL") != NULL);
+}
+
 /* Everything that takes or gives memory, in a small slice, twice. */
 static void run_cycle(int n)
 {
@@ -235,7 +249,7 @@ int main(int argc, char **argv)
     } commands[] = {{"short", run_short},       {"user-event", run_user_event},
                     {"callback", run_callback}, {"null", run_null},
                     {"cycle", run_cycle},       {"threads", run_threads},
-                    {"empty", run_empty},       {"busy", run_busy}};
+                    {"empty", run_empty},       {"lookup", run_lookup},       {"busy", run_busy}};
     find_calls();
     start();
     for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++)

@@ -21,16 +21,18 @@ def _pyopencl_home() -> Path:
     return Path(spec.origin).parent
 
 
-def opencl_env() -> dict[str, str]:
-    """PoCL as the wheels bring it; the wheel's loader finds its driver by PYOPENCL_HOME."""
+def opencl_env(cache: Path) -> dict[str, str]:
+    """PoCL as the wheels bring it: exactly one driver, named by its file."""
     home = _pyopencl_home()
     loader = next((home / ".libs").glob("libOpenCL*"))
-    return {"PYOPENCL_HOME": str(home), "GUEST_LIBOPENCL": str(loader)}
+    vendor = cache / "pocl.icd"
+    vendor.write_text(f"{next((home / '.libs').glob('libpocl*'))}\n")
+    return {"PYOPENCL_HOME": str(home), "GUEST_LIBOPENCL": str(loader), "OCL_ICD_VENDORS": str(vendor)}
 
 
 def guest_env(region: Region | None, cache: Path, *, mode: str = "preload", **extra: str) -> dict[str, str]:
     env = {"PATH": os.environ["PATH"], "HOME": str(cache), "POCL_CACHE_DIR": str(cache), "OMP_NUM_THREADS": "1"}
-    env |= opencl_env() | {"PYOPENCL_NO_CACHE": "1", "OPENBLAS_NUM_THREADS": "1"} | extra
+    env |= opencl_env(cache) | {"PYOPENCL_NO_CACHE": "1", "OPENBLAS_NUM_THREADS": "1"} | extra
     if region is not None:
         env["VXPU_REGION_DIR"] = str(region.path)
     if mode in {"preload", "both"}:
@@ -53,6 +55,8 @@ def run_tool(name: str, *args: str, env: dict[str, str]) -> str:
 
 PRELUDE = """
 import json, os, sys
+import warnings
+warnings.simplefilter("ignore")
 import numpy as np
 import pyopencl as cl
 mf = cl.mem_flags
