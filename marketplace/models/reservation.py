@@ -166,11 +166,18 @@ class ReservationEvent(models.Model):
 
 
 class Placement(TenantRow):
-    """Which leases a reservation has had, and on which device: one now, more after a move. Charges are by lease."""
+    """Which leases a reservation has had, and on which device: one now, more after a move. Charges are by lease.
+
+    The device's words are kept as they were at the time of booking: a bill outlives a card.
+    """
 
     reservation = models.ForeignKey(Reservation, on_delete=models.PROTECT, related_name="placements")
     lease_id = models.UUIDField(unique=True)
     device_id = models.UUIDField()
+    device_kind = models.CharField(max_length=32)
+    device_model = models.CharField(max_length=128)
+    device_mib = models.BigIntegerField()
+    device_simulated = models.BooleanField(default=False)
     booked_from = models.DateTimeField()
     booked_until = models.DateTimeField(null=True, blank=True)
     is_current = models.BooleanField(default=True)

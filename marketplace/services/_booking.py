@@ -54,10 +54,9 @@ def draft_of(terms: Terms, *, now: datetime) -> Reservation:
 
 def take_lease(reservation: Reservation, *, lease: LeaseView) -> dict[str, object]:
     """Bind a lease and the price that holds at its start; the same values are returned, for a guarded update."""
-    kind = str(allocator.get_device(device_id=lease.device_id).kind)
     price = price_at(
-        tenant_id=reservation.tenant_id, currency=reservation.currency, sku=reservation.sku, device_kind=kind,
-        at=lease.period.starts_at,
+        tenant_id=reservation.tenant_id, currency=reservation.currency, sku=reservation.sku,
+        device_kind=str(allocator.get_device(device_id=lease.device_id).kind), at=lease.period.starts_at,
     )  # fmt: skip
     bound: dict[str, object] = {
         "lease_id": lease.id,
@@ -71,16 +70,24 @@ def take_lease(reservation: Reservation, *, lease: LeaseView) -> dict[str, objec
 
 
 @db.transaction_required
-def note_placement(reservation: Reservation, *, now: datetime) -> None:
+def note_placement(reservation: Reservation, *, lease: LeaseView, now: datetime) -> None:
     """Which lease on which device serves the reservation from now on; the one before is closed."""
-    begins = max(now, reservation.starts_at)
     before = Placement.objects.filter(reservation=reservation, is_current=True).first()
     if before is not None:
         before.is_current = False
         # A lease that was replaced before its start has never been anybody's time.
         before.booked_until = max(before.booked_from, now)
         before.save(update_fields=["is_current", "booked_until"])
+    device = allocator.get_device(device_id=lease.device_id)
     Placement.objects.create(
-        tenant_id=reservation.tenant_id, reservation=reservation, lease_id=reservation.lease_id,
-        device_id=reservation.device_id, booked_from=begins, booked_until=None, created_at=now,
-    )  # fmt: skip
+        tenant_id=reservation.tenant_id,
+        reservation=reservation,
+        lease_id=lease.id,
+        device_id=lease.device_id,
+        device_kind=str(device.kind),
+        device_model=device.model,
+        device_mib=device.capacity_mib,
+        device_simulated=device.simulated,
+        booked_from=max(now, reservation.starts_at),
+        created_at=now,
+    )

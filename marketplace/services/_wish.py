@@ -92,10 +92,10 @@ def wish_of(order: Order, *, now: datetime) -> tuple[Wish, Offer | None]:
     wish = Wish(
         slice=size_of(sizes[0], sizes[1]),
         period=period_of(order.starts_at, order.ends_at, now=now),
-        device_kind=_known(offer.device_kind if offer else order.device_kind, tuple(DeviceKind), "device_kind"),
+        device_kind=known_device_kind(offer.device_kind if offer else order.device_kind),
         device_id=order.device_id,
-        isolation_at_least=_isolation(order.isolation_at_least or (offer.isolation_at_least if offer else None)),
-        policy=_known(order.policy or (offer.policy if offer else None), POLICIES, "policy"),
+        isolation_at_least=known_isolation(order.isolation_at_least or (offer.isolation_at_least if offer else None)),
+        policy=known_policy(order.policy or (offer.policy if offer else None)),
     )
     return wish, offer
 
@@ -107,7 +107,7 @@ def wish_again(reservation: Reservation, *, period: Period) -> Wish:
         period=period,
         device_kind=reservation.device_kind or None,
         device_id=reservation.wanted_device_id,
-        isolation_at_least=_isolation(reservation.isolation_at_least),
+        isolation_at_least=known_isolation(reservation.isolation_at_least),
         policy=reservation.policy or None,
     )
 
@@ -122,7 +122,16 @@ def _known(value: str | None, known: tuple[str, ...], name: str) -> str | None:
     return value or None
 
 
-def _isolation(value: str | None) -> Isolation | None:
+def known_device_kind(value: str | None) -> str | None:
+    """Raises WrongChoice, as the next two."""
+    return _known(value, tuple(DeviceKind), "device_kind")
+
+
+def known_policy(value: str | None) -> str | None:
+    return _known(value, POLICIES, "policy")
+
+
+def known_isolation(value: str | None) -> Isolation | None:
     known = _known(value, tuple(Isolation), "isolation_at_least")
     return None if known is None else Isolation(known)
 

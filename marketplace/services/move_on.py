@@ -49,4 +49,4 @@ def _place_anew(row: Reservation, *, now: datetime) -> None:
     back_to = S.CONFIRMED if row.starts_at > now else S.ACTIVATING
     move(row, back_to, actor=SYSTEM, reason="placed on another device", now=now, lease_id=lease.id,
          device_id=lease.device_id)  # fmt: skip
-    note_placement(row, now=now)
+    note_placement(row, lease=lease, now=now)

@@ -103,7 +103,7 @@ def _place_one(*, reservation_id: UUID, now: datetime) -> int:
         row, ReservationState.CONFIRMED, actor=SYSTEM, reason="room was found", now=now, starts_at=period.starts_at,
         ends_at=period.ends_at, waits_for="", estimated_start_at=None, **bound,
     )  # fmt: skip
-    note_placement(row, now=now)
+    note_placement(row, lease=lease, now=now)
     outbox.publish(ReservationConfirmed(tenant_id=row.tenant_id, reservation_id=row.pk, at=now))
     return 1
 

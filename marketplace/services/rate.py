@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from uuid import UUID
 
 from django.conf import settings
@@ -19,12 +20,12 @@ from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.models import Meter, Placement, Reservation, ReservationState
 from marketplace.rating import spans
-from marketplace.rating.items import Item, Rate, Taken, delivered_items, reserved_items, split_at_prices
+from marketplace.rating.items import Item, Piece, Rate, Taken, delivered_items, reserved_items, split_at_prices
 from marketplace.services._wish import slice_of
 from plumbing import db
 from plumbing.errors import DomainError
 from vxpu.ids import encode
-from vxpu.market import DeviceView, DirtyHour, Phase
+from vxpu.market import DirtyHour, Phase
 from vxpu.money import DEVICE_HOUR, ChargeItem
 from vxpu.slices import Slice, dominant_permille
 
@@ -32,33 +33,39 @@ log = logging.getLogger(__name__)
 LONG_AGO = datetime.min.replace(tzinfo=spans.UTC)
 
 
-def rate_dirty(*, now: datetime, limit: int = 100) -> int:
-    """Rate the buckets in which a fact changed; returns how many were taken. Several workers may run this at once."""
-    return _rate_dirty(now=now, limit=limit)
+def rate_dirty(*, now: datetime, limit: int = 200) -> int:
+    """Rate the buckets in which a fact changed, each in its own transaction; returns how many. Several workers may run
+    this at once: each takes keys that no other holds."""
+    for done in range(limit):
+        if not _rate_one(now=now):
+            return done
+    return limit
 
 
 @db.transaction
-def _rate_dirty(*, now: datetime, limit: int) -> int:
-    hours = allocator.take_dirty_hours(limit=limit)
-    for hour in sorted(hours, key=lambda hour: (str(hour.owner), hour.starts_at)):
-        placement = Placement.objects.filter(lease_id=hour.lease_id).select_related("reservation").first()
+def _rate_one(*, now: datetime) -> bool:
+    for hour in allocator.take_dirty_hours(limit=1):
+        placement = Placement.objects.filter(lease_id=hour.lease_id).first()
         if placement is None:
             log.error("Lease %s of owner %s is no reservation's; its usage is not charged", hour.lease_id, hour.owner)
-            continue
-        _rate_or_postpone(placement, hour, now=now)
-    return len(hours)
+        else:
+            _rate_or_postpone(placement, hour, now=now)
+        return True
+    return False
 
 
 @db.transaction_required
 def _rate_or_postpone(placement: Placement, hour: DirtyHour, *, now: datetime) -> None:
-    """One bucket that cannot be rated (an account, a price) must not hold up the others, nor be forgotten."""
+    """A bucket that cannot be rated (an account, a price) must not hold up the others, nor be forgotten: the
+    reservation's mark goes back, and the reconciler tries again from there."""
+    # Before the facts are read: else an older reading could be charged over a newer one.
+    row = locks.lock_reservation(reservation_id=placement.reservation_id)
     try:
         with db.savepoint():
-            rate_bucket(placement=placement, bucket=hour.starts_at, now=now)
-    except DomainError as error:
-        log.error("Lease %s, bucket %s not rated yet: %s", hour.lease_id, hour.starts_at.isoformat(), error)
-        row = locks.lock_reservation(reservation_id=placement.reservation_id)
-        if row.rated_through is None or row.rated_through > hour.starts_at:
+            rate_bucket(row=row, placement=placement, bucket=hour.starts_at, now=now)
+    except DomainError:
+        log.exception("Lease %s, bucket %s: not rated yet", hour.lease_id, hour.starts_at.isoformat())
+        if row.rated_through is not None and row.rated_through > hour.starts_at:
             Reservation.objects.filter(pk=row.pk).update(rated_through=hour.starts_at)
 
 
@@ -76,7 +83,7 @@ def rate_reservation(*, reservation_id: UUID, now: datetime) -> int:
     done = 0
     for bucket in spans.buckets(first, until, width_s=width_s):
         for placement in row.placements.order_by("created_at", "id"):
-            rate_bucket(placement=placement, bucket=bucket, now=now)
+            rate_bucket(row=row, placement=placement, bucket=bucket, now=now)
         done += 1
     if done:
         Reservation.objects.filter(pk=row.pk).update(rated_through=until)
@@ -84,23 +91,21 @@ def rate_reservation(*, reservation_id: UUID, now: datetime) -> int:
 
 
 @db.transaction_required
-def rate_bucket(*, placement: Placement, bucket: datetime, now: datetime) -> None:
-    """Set the charges of one lease in one bucket. Raises what billing and the price book raise."""
-    row = placement.reservation
+def rate_bucket(*, row: Reservation, placement: Placement, bucket: datetime, now: datetime) -> None:
+    """Set the charges of one lease in one bucket. `row` is locked. Raises what billing raises."""
     end = min(bucket + timedelta(seconds=settings.VXPU_RATING_PERIOD_S), spans.floor_second(now))
     if end <= bucket:
         return
     window = spans.Span(bucket, end)
-    device = allocator.get_device(device_id=placement.device_id)
     phases = _phases_within(allocator.metered_phases(lease_id=placement.lease_id, now=now), window=window)
-    items = _delivered(row, placement, phases, device=device)
-    items += _undelivered(row, placement, phases, device=device, window=window)
+    items = _delivered(row, placement, phases, window=window)
+    items += _undelivered(row, placement, phases, window=window)
     billing.charge(
         account_id=row.account_id,
         tenant_id=row.tenant_id,
         source=placement.lease_id,
         bucket=bucket,
-        items=[_charge_item(item, simulated=device.simulated) for item in items],
+        items=[_charge_item(item, simulated=placement.device_simulated) for item in items],
         now=now,
     )
 
@@ -112,29 +117,24 @@ def _phases_within(phases: Sequence[Phase], *, window: spans.Span) -> list[tuple
 
 
 def _delivered(
-    row: Reservation, placement: Placement, phases: list[tuple[spans.Span, Phase]], *, device: DeviceView
+    row: Reservation, placement: Placement, phases: list[tuple[spans.Span, Phase]], *, window: spans.Span
 ) -> list[Item]:
-    items: list[Item] = []
+    pieces: list[Piece] = []
     for span, phase in phases:
-        taken = Taken(span, phase.dominant_permille, text_of(row, phase.slice, device))
-        pieces = split_at_prices(taken, ladder=_ladder(row, Meter.DELIVERED, span, device=device))
-        used = [
-            allocator.used_permille_s(
-                lease_id=placement.lease_id, starts_at=piece.span.starts_at, ends_at=piece.span.ends_at
-            )
-            for piece in pieces
-        ]
-        items += delivered_items(pieces, used_permille_s=used)
-    return items
+        taken = Taken(span, phase.dominant_permille, text_of(row, phase.slice, placement))
+        pieces += split_at_prices(taken, ladder=_ladder(row, Meter.DELIVERED, span, placement=placement))
+    # A window starts on the grid, so the first one of a lease before its ready, and one may straddle a border: each
+    # piece gets the windows that start before the next piece, and what is too much for it is poured over.
+    edges = [window.starts_at, *(piece.span.starts_at for piece in pieces[1:]), window.ends_at]
+    used = [
+        allocator.used_permille_s(lease_id=placement.lease_id, starts_at=first, ends_at=last)
+        for first, last in pairwise(edges)
+    ]
+    return delivered_items(pieces, used_permille_s=used) if pieces else []
 
 
 def _undelivered(
-    row: Reservation,
-    placement: Placement,
-    phases: list[tuple[spans.Span, Phase]],
-    *,
-    device: DeviceView,
-    window: spans.Span,
+    row: Reservation, placement: Placement, phases: list[tuple[spans.Span, Phase]], *, window: spans.Span
 ) -> list[Item]:
     """Booked and not delivered: before ready, while the node is silent, after an early release until the booked end."""
     booked = _booked_span(row, placement)
@@ -142,11 +142,12 @@ def _undelivered(
     if booked is None:
         return []
     piece = slice_of(row)
-    share = dominant_permille(piece, device_memory_mib=device.capacity_mib)
+    share = dominant_permille(piece, device_memory_mib=placement.device_mib)
+    text = text_of(row, piece, placement)
     items: list[Item] = []
     for span in spans.without(booked, holes=[span for span, _ in phases]):
-        ladder = _ladder(row, Meter.RESERVED, span, device=device)
-        items += reserved_items(split_at_prices(Taken(span, share, text_of(row, piece, device)), ladder=ladder))
+        ladder = _ladder(row, Meter.RESERVED, span, placement=placement)
+        items += reserved_items(split_at_prices(Taken(span, share, text), ladder=ladder))
     return items
 
 
@@ -157,10 +158,10 @@ def _booked_span(row: Reservation, placement: Placement) -> spans.Span | None:
     return spans.span_between(placement.booked_from, last)
 
 
-def _ladder(row: Reservation, meter: Meter, span: spans.Span, *, device: DeviceView) -> list[list[Rate]]:
+def _ladder(row: Reservation, meter: Meter, span: spans.Span, *, placement: Placement) -> list[list[Rate]]:
     """The book's prices, then what was agreed: a hole in the book is not the tenant's fault, nor a gift."""
     ladder = selectors.price_ladder(
-        tenant_id=row.tenant_id, currency=row.currency, skus=(row.sku, str(device.kind)), meter=meter,
+        tenant_id=row.tenant_id, currency=row.currency, skus=(row.sku, placement.device_kind), meter=meter,
         starts_at=span.starts_at, ends_at=span.ends_at,
     )  # fmt: skip
     if row.price_id is None or row.unit_price is None:
@@ -169,9 +170,9 @@ def _ladder(row: Reservation, meter: Meter, span: spans.Span, *, device: DeviceV
     return [*ladder, [Rate(row.price_id, agreed, LONG_AGO, None)]]
 
 
-def text_of(row: Reservation, piece: Slice, device: DeviceView) -> str:
+def text_of(row: Reservation, piece: Slice, placement: Placement) -> str:
     """What a line is for, without a time: lines of one text are added up."""
-    return f"{encode('rsv', row.pk)}: {piece} of {device.model}"
+    return f"{encode('rsv', row.pk)}: {piece} of {placement.device_model}"
 
 
 def _charge_item(item: Item, *, simulated: bool) -> ChargeItem:

@@ -36,7 +36,7 @@ def reconcile(*, now: datetime) -> Reconciled:
             if row.state == ReservationState.MOVING:
                 moved += move_on.move_on(reservation_id=reservation_id, now=now)
             rated += rate.rate_reservation(reservation_id=reservation_id, now=now) > 0
-        except DomainError as error:
+        except DomainError:
             failed += 1
-            log.error("Reservation %s not reconciled: %s", reservation_id, error)
+            log.exception("Reservation %s: not reconciled", reservation_id)
     return Reconciled(seen=len(rows), followed=followed, moved=moved, rated=rated, failed=failed)

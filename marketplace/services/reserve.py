@@ -82,6 +82,6 @@ def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Re
     reservation.change_reason = "booked"
     take_lease(reservation, lease=lease)
     reservation.save(force_insert=True)
-    note_placement(reservation, now=now)
+    note_placement(reservation, lease=lease, now=now)
     outbox.publish(ReservationConfirmed(tenant_id=order.tenant_id, reservation_id=reservation_id, at=now))
     return reservation

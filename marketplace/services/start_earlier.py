@@ -17,6 +17,7 @@ from marketplace.services._transition import move
 from marketplace.services._wish import slice_of, wish_again
 from marketplace.services.offer_earlier import period_from
 from plumbing import db
+from vxpu.market import LeaseView
 from vxpu.slices import Period
 
 S = ReservationState
@@ -41,10 +42,11 @@ def start_earlier(*, tenant_id: UUID | None, reservation_id: UUID, actor: str, n
     billing.authorize(account_id=row.account_id, now=now)
     said = f"from {period.starts_at.isoformat()} instead of {row.starts_at.isoformat()}"
     move(row, S.RESIZING, actor=actor, reason=said, now=now)
-    bound = _rebook(row, period=period, now=now)
+    lease = _rebook(row, period=period, now=now)
+    bound = take_lease(row, lease=lease)
     moved = move(row, S.CONFIRMED, actor=actor, reason=said, now=now, starts_at=period.starts_at,
                  ends_at=period.ends_at, earlier_start_at=None, **bound)  # fmt: skip
-    note_placement(moved, now=now)
+    note_placement(moved, lease=lease, now=now)
     return moved
 
 
@@ -56,17 +58,16 @@ def _earlier_period(row: Reservation, *, now: datetime) -> Period:
 
 
 @db.transaction_required
-def _rebook(row: Reservation, *, period: Period, now: datetime) -> dict[str, object]:
+def _rebook(row: Reservation, *, period: Period, now: datetime) -> LeaseView:
     if row.lease_id is None:
         raise WrongState("It has no lease.", state=row.state)
     allocator.release(lease_id=row.lease_id, reason="starts earlier", now=now)
     wish = wish_again(row, period=period)
     try:
         candidates = allocator.propose(wish=wish, now=now)
-        lease = allocator.book(
+        return allocator.book(
             tenant_id=row.tenant_id, owner=row.pk, wish=wish, candidates=candidates, hold_until=None, now=now
         )
     except DoesNotFit as error:
         ways = "Nothing changed: the booked start stands."
         raise DoesNotFit(error.detail, suggestion=ways, **error.data) from error
-    return take_lease(row, lease=lease)
