@@ -81,6 +81,11 @@ def running_servers() -> Iterator[Servers]:
         _remove(folder)
 
 
+def url_of(servers: Servers, name: str) -> str:
+    """The application's role in database `name`, for other processes."""
+    return servers.app_url.rsplit("/", 1)[0] + f"/{name}"
+
+
 def admin(servers: Servers, statement: str) -> list[tuple[Any, ...]]:
     """One statement as the superuser, outside any transaction."""
     with psycopg.connect(servers.admin_url, autocommit=True) as link:
