@@ -7,7 +7,7 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import DecimalField, Q, Sum
+from django.db.models import DecimalField, Q, QuerySet, Sum
 
 from billing.errors import CurrencyMismatch, NoAccount
 from billing.models import Account, BillingPeriod, Charge, Entry, Invoice, InvoiceLine, InvoiceState
@@ -108,14 +108,16 @@ def get_invoice(*, tenant_id: UUID | None, invoice_id: UUID) -> InvoiceView:
     return invoice_view(found, lines_of(found))
 
 
-def list_invoices(
-    *, tenant_id: UUID | None, before: tuple[datetime, UUID] | None = None, limit: int = 50
-) -> list[InvoiceView]:
-    """Newest first, without their lines; `before` is (issued_at, id) of the last one seen. None is every tenant."""
+def invoice_rows(*, tenant_id: UUID | None) -> QuerySet[Invoice]:
+    """Issued invoices with their periods, for paging. None is every tenant."""
     mine = Q() if tenant_id is None else Q(tenant_id=tenant_id)
-    older = Q() if before is None else Q(issued_at__lt=before[0]) | Q(issued_at=before[0], pk__lt=before[1])
-    found = Invoice.objects.select_related("period").filter(mine, older).exclude(state__in=_UNSEEN)
-    return [invoice_view(invoice, ()) for invoice in found.order_by("-issued_at", "-pk")[:limit]]
+    return Invoice.objects.select_related("period").filter(mine).exclude(state__in=_UNSEEN)
+
+
+def list_invoices(*, tenant_id: UUID) -> list[InvoiceView]:
+    """All of a tenant's invoices, newest first, with their lines."""
+    found = invoice_rows(tenant_id=tenant_id).order_by("-issued_at", "-pk")
+    return [invoice_view(invoice, lines_of(invoice)) for invoice in found]
 
 
 def _clipped(charge: Charge, within: Span) -> rating.Entry:

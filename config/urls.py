@@ -15,6 +15,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/reference", SpectacularRedocView.as_view(url_name="schema"), name="reference"),
     path("api/errors", pages.error_list, name="errors"),
     path("api/v1/", include("identity.api.urls")),
+    path("api/v1/", include("billing.api.urls")),
 ]
 
 handler404 = "plumbing.api.errors.page_not_found"

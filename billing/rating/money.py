@@ -69,7 +69,8 @@ def round_half_up(amount: Decimal | Fraction, currency: str) -> Decimal:
 
 def is_rounded(amount: Decimal, currency: str) -> bool:
     """Whether the amount is a whole number of minor units already."""
-    return (Fraction(amount) * 10 ** exponent_of(currency)).denominator == 1
+    minor = Fraction(amount) * 10 ** exponent_of(currency)
+    return minor.denominator == 1
 
 
 def canonical_price(unit_price: Decimal) -> Decimal:
