@@ -50,7 +50,7 @@ lint: $(VENV)/.dev  ## style, types, import contracts, migrations, committed sch
 	@$(CHECK) -W ignore manage.py makemigrations --check --dry-run
 	@mkdir -p $(VAR) && $(CHECK) manage.py spectacular --format openapi-json --validate --fail-on-warn --file $(VAR)/openapi.json
 	@cmp $(VAR)/openapi.json docs/openapi.json || { echo "docs/openapi.json is not current: make openapi"; exit 1; }
-	@$(VENV)/bin/vxpu docs check
+	@$(PY) -m cli.reference check
 
 fmt: $(VENV)/.dev  ## put every file into the house's style
 	@$(PY) -m ruff check --fix --quiet . || true

@@ -12,7 +12,7 @@ from cli.output import Format
 if TYPE_CHECKING:
     from cli.client import Client
 
-Output = Annotated[Format, typer.Option("--output", "-o", help="table, json, jsonl, csv or name")]
+Output = Annotated[Format, typer.Option("--output", "-o", metavar="FORMAT", help="table, json, jsonl, csv or name")]
 Project = Annotated[str, typer.Option("--project", "-p", help="prj_... (default: the context's, or your only one)")]
 Memory = Annotated[str, typer.Option("--memory", "-m", help="memory of the slice: 512MiB, 24GiB")]
 Share = Annotated[str, typer.Option("--compute", "-c", help="compute share of the slice: 15%, 12.5%, or permille")]

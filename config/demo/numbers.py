@@ -1,10 +1,10 @@
-"""The durations, sizes and prices of the main job. A short script of a play: everything is in seconds after booking."""
+"""The durations, sizes and prices of the main job: a short play, in seconds after the first booking."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-# The product's own settings, as its environment takes them; nothing in the product knows that this is a demo.
+# The product's own settings, as its environment takes them; nothing in the product knows that this is a demonstration.
 SETTINGS = {
     "VXPU_HEARTBEAT_S": "1",
     "VXPU_WINDOW_S": "2",
@@ -12,6 +12,8 @@ SETTINGS = {
     "VXPU_RATING_PERIOD_S": "30",
 }
 WINDOW_S = int(SETTINGS["VXPU_WINDOW_S"])
+CURRENCY = "EUR"
+ZONE = "Europe/Berlin"
 
 DEVICE_HOUR_PRICE = "36.0000000000"
 """EUR for a whole device and hour: one second of it is a cent, so that a minute's invoice has figures to look at."""
@@ -19,19 +21,20 @@ DEVICE_HOUR_PRICE = "36.0000000000"
 TOLERANCE_PERMILLE = 20
 """Two points of a device: how far a delivered share may lie from min(purchased, demand)."""
 
+SOON_S = 5.0
+"""How long "starts at its time" and "is ready" may take here, where the stack, the slices and the clock share cores."""
+
 
 @dataclass(frozen=True)
 class Timing:
-    """Seconds after the booking, unless it says otherwise."""
+    """B holds until `b_ends`, which is when C's slot begins; A ends `a_outlives` after that, C after `c_length`."""
 
-    b_ends: int = 42
-    """A's and C's periods follow from it: C's begins here, at the next free time that the refusal named."""
-    c_length: int = 24
-    steady: int = 10
-    """Length of a measured stretch."""
+    b_ends: int = 46
+    a_outlives: int = 8
+    c_length: int = 20
     calibration: int = 3
+    least_steady: int = 6
+    """Length of the shortest measured stretch."""
 
 
 FULL = Timing()
-QUICK = Timing(b_ends=30, c_length=20, steady=6, calibration=2)
-"""For the test that runs the job in a bounded form."""

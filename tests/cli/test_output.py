@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from cli import reference
 from tests.cli.conftest import Command
 from tests.cli.peer import Peer
 
@@ -95,3 +96,7 @@ def test_help_imports_neither_the_client_nor_rich(vxpu: Command) -> None:
     ran = vxpu("--help", PYTHONPROFILEIMPORTTIME="1")
     loaded = {line.rsplit("|", 1)[-1].strip() for line in ran.stderr.splitlines()}
     assert not {"httpx", "rich", "pydantic", "django"} & loaded
+
+
+def test_the_page_of_the_commands_is_current() -> None:
+    assert reference.PAGE.read_text() == reference.page()

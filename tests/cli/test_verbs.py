@@ -100,9 +100,7 @@ def test_cancel_asks_and_changes_nothing_unanswered(vxpu: Command, peer: Peer) -
 
 
 def test_a_lease_is_released_through_its_reservation(vxpu: Command, peer: Peer) -> None:
-    peer.on("GET", "/leases/lse_1", {"id": "lse_1"}).on(
-        "GET", "/reservations", {"items": [RESERVATION], "next": None}
-    )
+    peer.on("GET", "/leases/lse_1", {"id": "lse_1"}).on("GET", "/reservations", {"items": [RESERVATION], "next": None})
     peer.on("GET", "/reservations/rsv_1", RESERVATION).on("POST", "/reservations/rsv_1/release", RESERVATION)
     assert vxpu("lease", "release", "lse_1").returncode == 0
     assert vxpu("lease", "release", "lse_other").returncode == 7
