@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from cli.client import Client
@@ -15,8 +17,9 @@ def naps() -> list[float]:
 
 
 @pytest.fixture
-def client(peer: Peer, naps: list[float]) -> Client:
-    return Client(peer.url, "vxp_pat_test", sleep=naps.append)
+def client(peer: Peer, naps: list[float]) -> Iterator[Client]:
+    with Client(peer.url, "vxp_pat_test", sleep=naps.append) as client:
+        yield client
 
 
 def test_a_dropped_connection_is_tried_again_with_the_same_key(client: Client, peer: Peer) -> None:
@@ -51,8 +54,10 @@ def test_a_plain_conflict_is_not_tried_again(client: Client, peer: Peer) -> None
 
 
 def test_a_server_that_stays_away_is_said(naps: list[float]) -> None:
-    client = Client("http://127.0.0.1:9", sleep=naps.append)
-    with pytest.raises(ServerUnavailable, match="does not answer") as raised:
+    with (
+        Client("http://127.0.0.1:9", sleep=naps.append) as client,
+        pytest.raises(ServerUnavailable, match="does not answer") as raised,
+    ):
         client.get("/offers")
     assert raised.value.exit_code == 14
     assert naps == [0.2, 0.4, 0.8, 1.6]
