@@ -44,6 +44,10 @@ def exponent_of(currency: str) -> int:
         raise UnknownCurrency(f"{currency!r} is not a currency that we bill in") from None
 
 
+def _scale(currency: str) -> int:
+    return int(10 ** exponent_of(currency))
+
+
 def from_minor(minor: int, currency: str) -> Decimal:
     """1840, "EUR" -> Decimal("18.40"); exact at any size."""
     digits = tuple(int(digit) for digit in str(abs(minor)))
@@ -59,7 +63,7 @@ def round_minor(amount: Fraction) -> int:
 
 def to_minor(amount: Decimal | Fraction, currency: str) -> int:
     """The amount in minor units, rounded half-up."""
-    return round_minor(Fraction(amount) * 10 ** exponent_of(currency))
+    return round_minor(Fraction(amount) * _scale(currency))
 
 
 def round_half_up(amount: Decimal | Fraction, currency: str) -> Decimal:
@@ -69,8 +73,7 @@ def round_half_up(amount: Decimal | Fraction, currency: str) -> Decimal:
 
 def is_rounded(amount: Decimal, currency: str) -> bool:
     """Whether the amount is a whole number of minor units already."""
-    minor = Fraction(amount) * 10 ** exponent_of(currency)
-    return minor.denominator == 1
+    return (Fraction(amount) * _scale(currency)).denominator == 1
 
 
 def canonical_price(unit_price: Decimal) -> Decimal:
