@@ -59,10 +59,11 @@ class Guarded:
         }
         self.log = log
         self._hold = -1
+        self._keeper: subprocess.Popen[bytes] | None = None
         try:
             told = self._start(order, env=env, cwd=cwd)
         except BaseException:  # a signal in the middle of the start: what was begun ends too
-            self.let_go()
+            self.stop()
             raise
         if not told.isdigit():
             self.stop()
@@ -92,18 +93,24 @@ class Guarded:
 
     @property
     def keeper_pid(self) -> int:
-        return self._keeper.pid
+        return self._begun.pid
+
+    @property
+    def _begun(self) -> subprocess.Popen[bytes]:
+        if self._keeper is None:
+            raise StartFailed("the keeper was not started")
+        return self._keeper
 
     def poll(self) -> int | None:
         """The exit status of the program (negative for a signal), or None while it runs."""
-        return self._keeper.poll()
+        return self._begun.poll()
 
     def is_running(self) -> bool:
         return self.poll() is None
 
     def wait(self, timeout_s: float | None = None) -> int:
         """Raises subprocess.TimeoutExpired."""
-        return self._keeper.wait(timeout_s)
+        return self._begun.wait(timeout_s)
 
     def let_go(self) -> None:
         """Begin the stop and return at once; `wait` sees the end of it."""
@@ -114,7 +121,7 @@ class Guarded:
     def stop(self) -> int:
         """Stop the program in order and wait for its end. Safe to call twice."""
         self.let_go()
-        return self._keeper.wait()
+        return 0 if self._keeper is None else self._keeper.wait()
 
 
 # ---- the keeper's side ----------------------------------------------------------------------------------------------

@@ -14,14 +14,14 @@ from __future__ import annotations
 import argparse
 import contextlib
 import fcntl
-import json
 import os
 import shlex
+import shutil
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Self, TextIO
 
@@ -30,7 +30,9 @@ import psutil
 from config.guard import Guarded, StartFailed
 from config.interrupts import Interrupted, interrupts, undisturbed
 from config.programs import Layout, Plan, Service, next_free_port, postgres_service, valkey_service
+from config.reach import remove_place
 from config.server_home import EmbeddedFailed
+from config.traces import find_keeper, read_state, tail, write_state
 
 WATCH_S = 0.2
 BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -125,7 +127,6 @@ class Stack:
                 self._watcher = None
             for names in STOP_ORDER:
                 self._stop_together([self.services[name] for name in names if name in self.services])
-            self._sweep()
             if self._held is not None:
                 (self.layout.run / "stack.json").unlink(missing_ok=True)
                 self._held.close()
@@ -138,13 +139,15 @@ class Stack:
         for process in processes:
             process.stop()
 
-    def _sweep(self) -> None:
-        """A keeper whose start was interrupted has no owner: it still gets its stop."""
-        known = {one.process.keeper_pid for one in self.services.values() if one.process}
-        lost = [child for child in psutil.Process().children() if child.pid not in known and _is_keeper(child)]
-        for child in lost:
-            child.terminate()
-        psutil.wait_procs(lost, timeout=OLD_KEEPERS_S)
+    @contextlib.contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep every launcher off this folder for the block. Raises StackFailed when one is on it."""
+        self.layout.make()
+        self._hold()
+        try:
+            yield
+        finally:
+            self.stop()
 
     def _hold(self) -> None:
         held = (self.layout.run / "stack.lock").open("a+")
@@ -159,7 +162,7 @@ class Stack:
     def _await_old_keepers(self) -> None:
         """After kill -9 of a launcher its keepers stop their programs; a new start lets them finish."""
         keepers = read_state(self.layout.var).get("keepers", {})
-        old = [found for pid in keepers.values() if (found := _find_keeper(int(pid)))]
+        old = [found for pid in keepers.values() if (found := find_keeper(int(pid)))]
         if old:
             self._report("waiting for the processes of a launcher that was killed")
             for left in psutil.wait_procs(old, timeout=OLD_KEEPERS_S)[1]:
@@ -295,7 +298,6 @@ class Stack:
             self._report(f"{service.name} did not start: {error}")
 
     def _write_state(self) -> None:
-        """`var/run/stack.json`: addresses and process ids, no secret."""
         processes = {name: one.process for name, one in self.services.items() if one.process}
         facts = {
             "launcher": os.getpid(),
@@ -303,39 +305,12 @@ class Stack:
             "pids": {name: one.pid for name, one in processes.items()},
             "keepers": {name: one.keeper_pid for name, one in processes.items()},
         }
-        draft = self.layout.run / "stack.json.new"
-        draft.write_text(json.dumps(facts, indent=1))
-        draft.rename(self.layout.run / "stack.json")
+        write_state(self.layout.var, facts)
 
     def _report(self, line: str) -> None:
         self._say(line)
         with (self.layout.log / "stack.log").open("a") as sink:
             sink.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {line}\n")
-
-
-def _is_keeper(process: psutil.Process) -> bool:
-    with contextlib.suppress(psutil.Error):
-        return str(Path(__file__).with_name("guard.py")) in process.cmdline()
-    return False
-
-
-def _find_keeper(pid: int) -> psutil.Process | None:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        found = psutil.Process(pid)
-        return found if _is_keeper(found) else None
-    return None
-
-
-def tail(log: Path, lines: int = 15) -> str:
-    """The last lines of a log, for an error message."""
-    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:]) if log.exists() else f"{log} is missing"
-
-
-def read_state(var: Path) -> dict[str, dict[str, str]]:
-    """What `var/run/stack.json` says; empty when no stack left one."""
-    with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
-        return dict(json.loads((var.resolve() / "run/stack.json").read_text()))
-    return {}
 
 
 # ---- command line ---------------------------------------------------------------------------------------------------
@@ -369,15 +344,32 @@ def _status(var: Path) -> int:
     return 0
 
 
+def _clean(var: Path) -> int:
+    """Remove a data folder with what the servers keep elsewhere for it; never under a running stack."""
+    if not var.exists():
+        return 0
+    try:
+        with Stack(var=var).held():
+            for name in ("postgres", "valkey"):
+                remove_place(var / name)
+    except StackFailed as error:
+        _say(f"error: {error}")
+        return 1
+    shutil.rmtree(var)
+    return 0
+
+
 def main(argv: Sequence[str] | None = None) -> int:
-    """`up` and `status`."""
+    """`up`, `status` and `clean`."""
     parser = argparse.ArgumentParser(prog="python -m config.stack", description="Run the whole stack on this machine.")
-    parser.add_argument("what", choices=["up", "status"])
+    parser.add_argument("what", choices=["up", "status", "clean"])
     parser.add_argument("--var", type=Path, default=Path(os.environ.get("VXPU_VAR", "var")), help="data folder (var)")
     parser.add_argument("--no-agent", action="store_true", help="leave out this machine's node agent")
     chosen = parser.parse_args(argv)
     if chosen.what == "status":
         return _status(chosen.var)
+    if chosen.what == "clean":
+        return _clean(chosen.var)
     try:
         return _up(chosen.var, agent=not chosen.no_agent)
     except StackFailed as error:
