@@ -69,3 +69,8 @@ class BadBatch(Invalid):
 class IllegalPeriod(Invalid):
     code = "illegal_period"
     title = "The period does not allow this change."
+
+
+class ReviewClosed(Conflict):
+    code = "review_closed"
+    title = "This window is not waiting for a review."

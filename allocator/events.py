@@ -86,3 +86,11 @@ class DesiredChanged:
 
     tenant_id: UUID
     node_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeRevoked:
+    """The node's keys are void; its connection is to be closed."""
+
+    tenant_id: UUID
+    node_id: UUID

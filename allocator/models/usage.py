@@ -102,7 +102,7 @@ class UsageCursor(TenantRow):
 
 
 class UsageGap(TenantRow):
-    """Sequence numbers [first_seq, last_seq] of a lease that never came. A late arrival shrinks, splits or closes it."""
+    """Sequence numbers [first_seq, last_seq] of a lease that never came. A late arrival closes or splits it."""
 
     lease = models.ForeignKey(Lease, on_delete=models.PROTECT, related_name="usage_gaps")
     first_seq = models.BigIntegerField()

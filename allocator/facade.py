@@ -1,0 +1,188 @@
+"""What other rooms may call: keyword-only, frozen values in and out, never a row.
+
+Each call sees the whole fleet (the system scope): whose lease it is, is for the caller to check, who knows its own
+rows. Functions marked "tx" want the caller's transaction (`plumbing.db.transaction`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from functools import wraps
+from typing import ParamSpec, TypeVar
+from uuid import UUID
+
+from django.conf import settings
+
+from allocator.errors import (
+    DoesNotFit,
+    HoldLapsed,
+    IllegalPeriod,
+    LeaseLost,
+)
+from allocator.selectors import delivered, devices
+from allocator.selectors import leases as lease_rows
+from allocator.services import dirty, hold, lease_token, place
+from allocator.services import release as releasing
+from allocator.services import resize as resizing
+from plumbing.rowsec import system_scope
+from vxpu.market import Candidate, DeviceView, DirtyHour, IdleReport, LeaseView, Phase, UsageReport, Wish
+from vxpu.slices import Slice
+
+__all__ = [
+    "DoesNotFit",
+    "HoldLapsed",
+    "IllegalPeriod",
+    "LeaseLost",
+    "book",
+    "confirm",
+    "device_idle",
+    "fence",
+    "get_device",
+    "get_lease",
+    "issue_lease_token",
+    "list_devices",
+    "list_leases",
+    "metered_phases",
+    "propose",
+    "release",
+    "resize",
+    "set_end",
+    "take_dirty_hours",
+    "usage_report",
+    "used_permille_s",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _whole_fleet(function: Callable[P, R]) -> Callable[P, R]:
+    """A tenant's request may not see the operator's devices or other tenants' calendars; placing must."""
+
+    @wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        with system_scope():
+            return function(*args, **kwargs)
+
+    return run
+
+
+@_whole_fleet
+def propose(*, wish: Wish, now: datetime) -> list[Candidate]:
+    """The best devices for the wish, best first, on an unlocked snapshot. Raises DoesNotFit with reasons and ways."""
+    return place.propose(wish=wish, now=now)
+
+
+@_whole_fleet
+def book(
+    *,
+    tenant_id: UUID,
+    owner: UUID,
+    wish: Wish,
+    candidates: Sequence[Candidate],
+    hold_until: datetime | None,
+    now: datetime,
+) -> LeaseView:
+    """tx. Take the first candidate that the database grants; held until then, or assigned. Raises DoesNotFit."""
+    lease = place.book(
+        tenant_id=tenant_id,
+        owner=owner,
+        wish=wish,
+        candidates=candidates,
+        hold_until=hold_until,
+        now=now,
+        operator_tenant=settings.VXPU_OPERATOR_TENANT,
+    )
+    return lease_rows.view_of(lease)
+
+
+@_whole_fleet
+def confirm(*, lease_id: UUID, now: datetime) -> LeaseView:
+    """tx. HELD -> ASSIGNED, idempotent. Raises HoldLapsed, LeaseLost."""
+    return lease_rows.view_of(hold.confirm(lease_id=lease_id, now=now))
+
+
+@_whole_fleet
+def release(*, lease_id: UUID, reason: str, now: datetime) -> LeaseView:
+    """tx. Idempotent; a running lease drains until its node says that it is gone."""
+    return lease_rows.view_of(releasing.release(lease_id=lease_id, reason=reason, now=now))
+
+
+@_whole_fleet
+def fence(*, lease_id: UUID, reason: str, now: datetime) -> LeaseView:
+    """tx. An unreachable lease is given up: LOST under a newer token. Raises LeaseLost if its node is heard."""
+    return lease_rows.view_of(releasing.fence(lease_id=lease_id, reason=reason, now=now))
+
+
+@_whole_fleet
+def resize(*, lease_id: UUID, slice: Slice, now: datetime) -> LeaseView:  # noqa: A002 - the product's word
+    """tx. A new size from the next whole second. Raises DoesNotFit with alternatives, LeaseLost, IllegalPeriod."""
+    return lease_rows.view_of(resizing.resize(lease_id=lease_id, slice=slice, now=now))
+
+
+@_whole_fleet
+def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> LeaseView:
+    """tx. Extend, shorten or open the end. Raises DoesNotFit, LeaseLost, IllegalPeriod."""
+    return lease_rows.view_of(resizing.set_end(lease_id=lease_id, ends_at=ends_at, now=now))
+
+
+@_whole_fleet
+def get_lease(*, lease_id: UUID) -> LeaseView:
+    """Raises NotFound."""
+    return lease_rows.view_of(lease_rows.get_lease(lease_id=lease_id))
+
+
+@_whole_fleet
+def list_leases(*, owners: Iterable[UUID]) -> list[LeaseView]:
+    """Every lease of these owners, ended ones too, by start."""
+    return [lease_rows.view_of(lease) for lease in lease_rows.list_leases(owners=owners)]
+
+
+@_whole_fleet
+def list_devices() -> list[DeviceView]:
+    """Devices of active nodes, offline ones too, by id."""
+    return devices.list_devices()
+
+
+@_whole_fleet
+def get_device(*, device_id: UUID) -> DeviceView:
+    """Raises NotFound."""
+    return devices.get_device(device_id=device_id)
+
+
+@_whole_fleet
+def issue_lease_token(*, lease_id: UUID, now: datetime) -> str:
+    """A JWT (vxpu/wire/exec.py) for at most 10 minutes. Raises NotFound, LeaseLost for a lease that does not run."""
+    return lease_token.issue_lease_token(lease=lease_rows.get_lease(lease_id=lease_id), now=now)
+
+
+@_whole_fleet
+def metered_phases(*, lease_id: UUID, now: datetime) -> list[Phase]:
+    """Delivered time as of `now`, in whole seconds, split at resizes, without the node's silences."""
+    return delivered.list_phases(lease=lease_rows.get_lease(lease_id=lease_id), now=now)
+
+
+@_whole_fleet
+def used_permille_s(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -> int:
+    """Permille-seconds used in the windows that start in [starts_at, ends_at)."""
+    return delivered.used_permille_s(lease_id=lease_id, starts_at=starts_at, ends_at=ends_at)
+
+
+@_whole_fleet
+def take_dirty_hours(*, limit: int) -> list[DirtyHour]:
+    """tx. Rating buckets in which a fact changed; they come back if the transaction rolls back."""
+    return dirty.take_dirty_hours(limit=limit)
+
+
+@_whole_fleet
+def device_idle(*, device_id: UUID, starts_at: datetime, ends_at: datetime) -> IdleReport:
+    """From the calendar of delivered time only. dominant + idle - over = 1000 x seconds, exactly."""
+    return delivered.device_idle(device_id=device_id, starts_at=starts_at, ends_at=ends_at)
+
+
+@_whole_fleet
+def usage_report(*, lease_id: UUID) -> UsageReport:
+    """Every counted window of a lease, with sums. Raises NotFound."""
+    lease_rows.get_lease(lease_id=lease_id)
+    return delivered.usage_report(lease_id=lease_id)

@@ -1,0 +1,49 @@
+"""Row locks, each in one order. The global order is: quota < account < node < device < lease (docs/locking.md).
+
+A transaction that needs several kinds takes them from left to right, and rows of one kind by ascending id. Capacity is
+taken by bumping the device's version (in SQL), which is a lock of the device.
+"""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from allocator.models import Device, Lease, Node
+from plumbing.db import transaction_required
+from plumbing.errors import NotFound
+
+
+@transaction_required
+def lock_node(*, node_id: UUID) -> Node:
+    """Raises NotFound."""
+    node = Node.objects.select_for_update().filter(pk=node_id).first()
+    if node is None:
+        raise NotFound(f"There is no node {node_id}.")
+    return node
+
+
+@transaction_required
+def lock_device(*, device_id: UUID) -> Device:
+    """Raises NotFound."""
+    device = Device.objects.select_for_update(of=("self",)).select_related("node").filter(pk=device_id).first()
+    if device is None:
+        raise NotFound(f"There is no device {device_id}.")
+    return device
+
+
+@transaction_required
+def lock_lease(*, lease_id: UUID) -> Lease:
+    """Raises NotFound, for a lease that the caller's scope does not show as well."""
+    lease = Lease.objects.select_for_update().filter(pk=lease_id).first()
+    if lease is None:
+        raise NotFound(f"There is no lease {lease_id}.")
+    return lease
+
+
+@transaction_required
+def lock_device_of(*, lease_id: UUID) -> Device:
+    """The device of a lease, locked before the lease itself. Raises NotFound."""
+    device_id = Lease.objects.filter(pk=lease_id).values_list("device_id", flat=True).first()
+    if device_id is None:
+        raise NotFound(f"There is no lease {lease_id}.")
+    return lock_device(device_id=device_id)

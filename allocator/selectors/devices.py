@@ -1,0 +1,94 @@
+"""Reads of nodes and devices. They are the operator's rows: callers are in the system scope."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import QuerySet
+from psycopg.types.range import TimestamptzRange
+
+from allocator.models import Device, DeviceReading, Lease, Node, NodeKey, Segment
+from allocator.models.lease import LIVE
+from plumbing.errors import NotFound
+from vxpu.market import DeviceView
+from vxpu.states import DeviceKind, Isolation
+
+
+def is_online(device: Device) -> bool:
+    """The node is heard and still shows the device."""
+    return device.is_present and device.node.is_online and device.node.state == "active"
+
+
+def view_of(device: Device, reading: DeviceReading | None) -> DeviceView:
+    """The frozen value of a row."""
+    return DeviceView(
+        id=device.pk,
+        node_id=device.node_id,
+        key=device.key,
+        kind=DeviceKind(device.kind),
+        model=device.model,
+        vendor=device.vendor,
+        simulated=device.simulated,
+        compute_units=device.compute_units,
+        capacity_mib=device.capacity_mib,
+        capacity_permille=device.capacity_permille,
+        isolation=Isolation(device.isolation),
+        isolation_detail=device.isolation_detail,
+        online=is_online(device),
+        readings=reading.values if reading is not None else {},
+    )
+
+
+def devices() -> QuerySet[Device]:
+    """Every device of an active node, with its node and readings, for paging."""
+    return Device.objects.filter(node__state="active").select_related("node", "reading")
+
+
+def reading_of(device: Device) -> DeviceReading | None:
+    """None until the first heartbeat."""
+    return getattr(device, "reading", None)
+
+
+def list_devices() -> list[DeviceView]:
+    """By id."""
+    return [view_of(device, reading_of(device)) for device in devices().order_by("pk")]
+
+
+def get_device(*, device_id: UUID) -> DeviceView:
+    """Raises NotFound."""
+    device = devices().filter(pk=device_id).first()
+    if device is None:
+        raise NotFound(f"There is no device {device_id}.")
+    return view_of(device, reading_of(device))
+
+
+def list_segments(*, device_id: UUID, from_at: datetime, to_at: datetime) -> list[Segment]:
+    """Live segments of a device that overlap [from_at, to_at), by start."""
+    window = TimestamptzRange(from_at, to_at)
+    found = Segment.objects.filter(device_id=device_id, live=True, period__overlap=window)
+    return sorted(found, key=lambda segment: (segment.period.lower, segment.pk))
+
+
+def nodes() -> QuerySet[Node]:
+    """Every node, revoked ones too, for paging."""
+    return Node.objects.all()
+
+
+def get_node(*, node_id: UUID) -> Node:
+    """Raises NotFound."""
+    node = Node.objects.filter(pk=node_id).first()
+    if node is None:
+        raise NotFound(f"There is no node {node_id}.")
+    return node
+
+
+def list_keys(*, node_id: UUID, now: datetime) -> list[bytes]:
+    """The public keys that are valid now, newest first."""
+    keys = NodeKey.objects.filter(node_id=node_id).order_by("-created_at")
+    return [bytes(key.public_key) for key in keys if key.revoked_at is None or key.revoked_at > now]
+
+
+def list_live_leases(*, node_id: UUID) -> list[Lease]:
+    """Leases of a node that take capacity, by start."""
+    return list(Lease.objects.filter(node_id=node_id, state__in=LIVE).order_by("starts_at", "pk"))

@@ -1,0 +1,93 @@
+"""What a node should make true now, and when that will change by the clock alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+from uuid import UUID
+
+from django.conf import settings
+
+from allocator.models import Device, Lease, Segment
+from allocator.models.lease import ON_NODE
+from vxpu.ids import encode
+from vxpu.slices import Slice
+from vxpu.states import LeaseState
+from vxpu.wire.node import Desired, DesiredLease
+
+HORIZON = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """`desired` for the node; `told` are the leases in it; `changes_at` is when to send it again (within a minute)."""
+
+    desired: Desired
+    told: tuple[UUID, ...]
+    changes_at: datetime | None
+
+
+def read_orders(*, node_id: UUID, answers_seq: int, now: datetime) -> Orders:
+    """From the node's live leases. A lease is in it from its start on, until the agent says that it is gone."""
+    states = [*ON_NODE, LeaseState.DRAINING]
+    leases = list(Lease.objects.filter(node_id=node_id, state__in=states).order_by("starts_at", "pk"))
+    segments = _segments_of(leases)
+    keys = dict(Device.objects.filter(pk__in={lease.device_id for lease in leases}).values_list("pk", "key"))
+    due = [lease for lease in leases if lease.starts_at <= now]
+    desired = Desired(
+        answers_seq=answers_seq,
+        sent_at=now,
+        heartbeat_s=settings.VXPU_HEARTBEAT_S,
+        authority_s=settings.VXPU_AUTHORITY_S,
+        window_s=settings.VXPU_WINDOW_S,
+        grace_s=settings.VXPU_GRACE_S,
+        leases=[_order(lease, keys[lease.device_id], segments[lease.pk], now) for lease in due],
+    )
+    told = tuple(lease.pk for lease in due if lease.offered_at is None)
+    return Orders(desired=desired, told=told, changes_at=_next_change(leases, segments, now))
+
+
+def _segments_of(leases: Sequence[Lease]) -> dict[UUID, list[Segment]]:
+    found: dict[UUID, list[Segment]] = defaultdict(list)
+    rows = Segment.objects.filter(lease__in=leases, live=True)
+    for segment in sorted(rows, key=lambda row: row.period.lower):
+        found[segment.lease_id].append(segment)
+    return found
+
+
+def _order(lease: Lease, device_key: str, segments: Sequence[Segment], now: datetime) -> DesiredLease:
+    begun = [segment for segment in segments if segment.period.lower <= now]
+    size = begun[-1] if begun else None
+    return DesiredLease(
+        lease_id=encode("lse", lease.pk),
+        token=lease.token,
+        # A new size that begins by the clock is a change that the node must see, without a write of ours.
+        version=lease.version + max(len(begun) - 1, 0),
+        wanted=_wanted(lease, now),
+        device_key=device_key,
+        slice=Slice(
+            memory_mib=size.mib if size else lease.memory_mib,
+            share_permille=size.permille if size else lease.share_permille,
+        ),
+        starts_at=lease.starts_at,
+        ends_at=lease.ends_at,
+    )
+
+
+def _wanted(lease: Lease, now: datetime) -> Literal["ready", "suspended", "gone"]:
+    if lease.state == LeaseState.DRAINING or (lease.ends_at is not None and lease.ends_at <= now):
+        return "gone"
+    return "suspended" if lease.state == LeaseState.SUSPENDED else "ready"
+
+
+def _next_change(
+    leases: Sequence[Lease], segments: dict[UUID, list[Segment]], now: datetime
+) -> datetime | None:
+    instants = [lease.starts_at for lease in leases]
+    instants += [lease.ends_at for lease in leases if lease.ends_at is not None]
+    instants += [segment.period.lower for pieces in segments.values() for segment in pieces]
+    coming = [instant for instant in instants if now < instant <= now + HORIZON]
+    return min(coming, default=None)

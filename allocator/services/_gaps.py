@@ -1,0 +1,74 @@
+"""Sequence numbers only find holes; the natural key counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from allocator.models import Lease, UsageCursor, UsageGap
+from plumbing.db import transaction_required
+
+Hole = tuple[int, int]
+
+
+def missing(seqs: Iterable[int], *, from_seq: int, to_seq: int) -> list[Hole]:
+    """Closed ranges of [from_seq, to_seq] that are not among `seqs`."""
+    holes: list[Hole] = []
+    due = from_seq
+    for seq in sorted({seq for seq in seqs if from_seq <= seq <= to_seq}):
+        if seq > due:
+            holes.append((due, seq - 1))
+        due = seq + 1
+    if due <= to_seq:
+        holes.append((due, to_seq))
+    return holes
+
+
+@transaction_required
+def follow(*, seqs: Mapping[Lease, Sequence[int]], counted: Mapping[UUID, datetime], now: datetime) -> None:
+    """Advance each lease's cursor, open gaps for what was skipped, fill those that a late arrival closes.
+
+    `seqs` are what arrived, counted or not; `counted` is the end of the newest counted window of each lease.
+    """
+    leases = sorted(seqs, key=lambda lease: lease.pk)
+    UsageCursor.objects.bulk_create(
+        [UsageCursor(tenant_id=lease.tenant_id, created_at=now, lease=lease) for lease in leases],
+        ignore_conflicts=True,
+    )
+    cursors = UsageCursor.objects.select_for_update().filter(lease__in=leases).order_by("lease_id")
+    by_lease = {cursor.lease_id: cursor for cursor in cursors}
+    opened: list[UsageGap] = []
+    for lease in leases:
+        cursor, arrived = by_lease[lease.pk], seqs[lease]
+        if min(arrived) < cursor.next_seq:
+            opened += _fill(lease, [seq for seq in arrived if seq < cursor.next_seq], now)
+        last = max(arrived)
+        holes = missing(arrived, from_seq=cursor.next_seq, to_seq=last)
+        opened += [_gap(lease, hole, now) for hole in holes]
+        cursor.next_seq = max(cursor.next_seq, last + 1)
+        newest = counted.get(lease.pk)
+        if newest is not None and (cursor.counted_until is None or cursor.counted_until < newest):
+            cursor.counted_until = newest
+    UsageCursor.objects.bulk_update(by_lease.values(), ["next_seq", "counted_until"])
+    UsageGap.objects.bulk_create(opened)
+
+
+def _fill(lease: Lease, late: Sequence[int], now: datetime) -> list[UsageGap]:
+    """Close the gaps that `late` touches; what is still missing of them is opened anew."""
+    rest: list[UsageGap] = []
+    touched = UsageGap.objects.filter(
+        lease=lease, closed_at__isnull=True, first_seq__lte=max(late), last_seq__gte=min(late)
+    )
+    for gap in touched:
+        holes = missing(late, from_seq=gap.first_seq, to_seq=gap.last_seq)
+        if holes == [(gap.first_seq, gap.last_seq)]:
+            continue
+        gap.closed_at = now
+        gap.save(update_fields=["closed_at"])
+        rest += [_gap(lease, hole, now) for hole in holes]
+    return rest
+
+
+def _gap(lease: Lease, hole: Hole, now: datetime) -> UsageGap:
+    return UsageGap(tenant_id=lease.tenant_id, created_at=now, lease=lease, first_seq=hole[0], last_seq=hole[1])

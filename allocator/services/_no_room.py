@@ -1,0 +1,60 @@
+"""A "no" with its reason and a way: which constraint failed, when it would fit, and what size would fit now."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from allocator.engine.fit import Later, constraint_counts, earliest, nearest_sizes
+from allocator.engine.fleet import Ask, Fleet
+from allocator.errors import DoesNotFit
+from allocator.services._snapshot import from_instant
+from vxpu.ids import encode
+from vxpu.slices import Slice
+
+
+def no_room(*, fleet: Fleet, ask: Ask) -> DoesNotFit:
+    """The error to raise. Its `data`: constraints, next_free_at, nearest, alternatives; the figures of one snapshot."""
+    counts = constraint_counts(fleet, ask)
+    later = earliest(fleet, ask)
+    nearest = [] if ask.whole else nearest_sizes(fleet, ask)
+    sizes = [Slice(memory_mib=size.mib, share_permille=size.permille) for size, _ in nearest]
+    alternatives = [_later(later, ask)] if later is not None and later.starts > ask.starts else []
+    alternatives += [
+        {"kind": "smaller", "slice": size.model_dump(), "device": encode("dev", card.device_id)}
+        for size, (_, card) in zip(sizes, nearest, strict=True)
+    ]
+    next_free_at = from_instant(later.starts) if later is not None else None
+    return DoesNotFit(
+        _detail(counts, next_free_at),
+        suggestion=_suggestion(next_free_at, sizes),
+        constraints=counts,
+        next_free_at=next_free_at,
+        nearest=sizes,
+        alternatives=alternatives,
+    )
+
+
+def _later(later: Later, ask: Ask) -> dict[str, Any]:
+    return {
+        "kind": "later",
+        "starts_at": from_instant(later.starts),
+        "slice": {"memory_mib": ask.mib, "share_permille": ask.permille},
+        "device": encode("dev", later.card.device_id),
+    }
+
+
+def _detail(counts: dict[str, int], next_free_at: datetime | None) -> str:
+    if not counts and next_free_at is None:
+        return "There is no device."
+    reasons = ", ".join(f"{name}: {number}" for name, number in counts.items())
+    return f"Devices ruled out by constraint: {reasons or 'taken by someone else meanwhile'}."
+
+
+def _suggestion(next_free_at: datetime | None, sizes: list[Slice]) -> str:
+    ways = []
+    if next_free_at is not None:
+        ways.append(f"start at {next_free_at.isoformat()}")
+    if sizes:
+        ways.append(f"take {sizes[0]}")
+    return f"You could {' or '.join(ways)}." if ways else "Change the wish: nothing of this fleet can take it."

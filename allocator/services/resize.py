@@ -1,0 +1,143 @@
+"""Change a lease's size or end while it runs. The database refuses what does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import IntegrityError
+from psycopg.types.range import TimestamptzRange
+
+from allocator.engine.draft import Draft
+from allocator.engine.fleet import Ask
+from allocator.errors import DoesNotFit, IllegalPeriod, LeaseLost
+from allocator.events import LeaseResized
+from allocator.locks import lock_device_of, lock_lease
+from allocator.models import Device, Lease, Segment
+from allocator.services._dirty import mark_dirty
+from allocator.services._end import desired_changed
+from allocator.services._move import change, note
+from allocator.services._no_room import no_room
+from allocator.services._snapshot import read_fleet, to_instant
+from plumbing import db, outbox
+from plumbing.db import transaction_required
+from plumbing.errors import Invalid
+from vxpu.ids import new_uuid
+from vxpu.slices import Slice
+from vxpu.states import LeaseState
+
+RESIZABLE = (LeaseState.HELD, LeaseState.ASSIGNED, LeaseState.PREPARING, LeaseState.READY, LeaseState.SUSPENDED)
+SECOND = timedelta(seconds=1)
+
+
+@transaction_required
+def resize(*, lease_id: UUID, slice: Slice, now: datetime) -> Lease:  # noqa: A002 - the product's word
+    """A new size from the next whole second, or from the start if that is to come: charges stay in whole seconds.
+
+    Raises DoesNotFit with alternatives, LeaseLost for a lease that is ending, IllegalPeriod too close to the end.
+    """
+    device = lock_device_of(lease_id=lease_id)
+    lease = _lock_changeable(lease_id)
+    if lease.whole:
+        raise Invalid("A whole-device lease has one size.", suggestion="Release it and reserve a slice.")
+    if (lease.memory_mib, lease.share_permille) == (slice.memory_mib, slice.share_permille):
+        return lease
+    at = max(lease.starts_at, now.replace(microsecond=0) + SECOND)
+    if lease.ends_at is not None and at >= lease.ends_at:
+        raise IllegalPeriod("The lease ends before the new size would begin.")
+    ends = to_instant(lease.ends_at)
+    ask = Ask(permille=slice.share_permille, mib=slice.memory_mib, starts=to_instant(at), ends=ends)
+    _fitting(lambda: _new_size(lease, device, slice, at, now), lease, device, ask, now)
+    change(lease=lease, memory_mib=slice.memory_mib, share_permille=slice.share_permille)
+    note(lease=lease, from_state=lease.state, actor="marketplace", reason=f"resized to {slice}", now=now)
+    mark_dirty(leases=[lease], at=at, now=now)
+    outbox.publish(LeaseResized(tenant_id=lease.tenant_id, lease_id=lease.pk, owner=lease.owner, at=at))
+    desired_changed(lease)
+    return lease
+
+
+@transaction_required
+def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> Lease:
+    """Extend or shorten; None is open-ended. Raises DoesNotFit, LeaseLost, IllegalPeriod for an end in the past."""
+    device = lock_device_of(lease_id=lease_id)
+    lease = _lock_changeable(lease_id)
+    if ends_at == lease.ends_at:
+        return lease
+    if ends_at is not None and ends_at <= max(now, lease.starts_at):
+        raise IllegalPeriod("The end must be later than now and than the start.", suggestion="To end now, release.")
+    last = _segments(lease)[-1]
+    ask = Ask(permille=last.permille, mib=last.mib, starts=to_instant(lease.starts_at), ends=to_instant(ends_at))
+    ask = replace(ask, starts=max(ask.starts, to_instant(now)), whole=lease.whole)
+    _fitting(lambda: _new_end(lease, ends_at), lease, device, ask, now)
+    kept = _segments(lease)[-1]  # a shorter lease may lose a new size that was to come
+    change(lease=lease, ends_at=ends_at, memory_mib=kept.mib, share_permille=kept.permille)
+    note(lease=lease, from_state=lease.state, actor="marketplace", reason=f"end set to {ends_at}", now=now)
+    mark_dirty(leases=[lease], at=now, now=now)
+    desired_changed(lease)
+    return lease
+
+
+def _lock_changeable(lease_id: UUID) -> Lease:
+    lease = lock_lease(lease_id=lease_id)
+    if lease.state not in RESIZABLE:
+        raise LeaseLost(f"Lease {lease.pk} is {lease.state}.", suggestion="Wait until it is ready, or reserve anew.")
+    return lease
+
+
+def _segments(lease: Lease) -> list[Segment]:
+    return sorted(Segment.objects.filter(lease=lease, live=True), key=lambda segment: segment.period.lower)
+
+
+def _new_size(lease: Lease, device: Device, piece: Slice, at: datetime, now: datetime) -> None:
+    """Cut the running segment at `at` and begin a new one; one that begins at `at` already changes in place."""
+    last = _segments(lease)[-1]
+    if last.period.lower >= at:
+        last.permille, last.mib = piece.share_permille, piece.memory_mib
+        last.save(update_fields=["permille", "mib"])
+        return
+    upper = last.period.upper
+    last.period = TimestamptzRange(last.period.lower, at)
+    last.save(update_fields=["period"])
+    Segment.objects.create(
+        id=new_uuid(),
+        tenant_id=lease.tenant_id,
+        created_at=now,
+        lease=lease,
+        device=device,
+        permille=piece.share_permille,
+        mib=piece.memory_mib,
+        device_mib=device.capacity_mib,
+        period=TimestamptzRange(at, upper),
+        mode_class=last.mode_class,
+    )
+
+
+def _new_end(lease: Lease, ends_at: datetime | None) -> None:
+    pieces = _segments(lease)
+    while ends_at is not None and pieces[-1].period.lower >= ends_at:  # a resize that will not come
+        pieces[-1].live = False
+        pieces.pop().save(update_fields=["live"])
+    pieces[-1].period = TimestamptzRange(pieces[-1].period.lower, ends_at)
+    pieces[-1].save(update_fields=["period"])
+
+
+def _fitting(write: Callable[[], None], lease: Lease, device: Device, ask: Ask, now: datetime) -> None:
+    """Let the database's fence judge the write; its refusal becomes DoesNotFit."""
+    try:
+        with db.savepoint():
+            write()
+    except IntegrityError as error:
+        constraint = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
+        if constraint not in ("segment_fits_device", "segment_one_mode"):
+            raise
+        raise _refusal(lease, device, ask, now) from error
+
+
+def _refusal(lease: Lease, device: Device, ask: Ask, now: datetime) -> DoesNotFit:
+    """As if the lease were not there: what it has is its own to change."""
+    fleet = read_fleet(from_at=now, now=now, device_id=device.pk)
+    draft = Draft.of(fleet)
+    draft.remove(lease.pk)
+    return no_room(fleet=draft.fleet(), ask=ask)

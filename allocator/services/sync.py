@@ -1,0 +1,138 @@
+"""One heartbeat of a node: what it has and does, answered by what it should do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+
+from allocator.errors import LeaseLost, NodeRevoked
+from allocator.locks import lock_node
+from allocator.models import Device, DeviceReading, Lease, LeaseOutage, Node
+from allocator.models.lease import LIVE, ON_NODE
+from allocator.models.node import NodeState
+from allocator.services._desired import Orders, read_orders
+from allocator.services._dirty import mark_dirty
+from allocator.services._end import drain, end
+from allocator.services._move import move
+from allocator.services._reports import apply_report, by_lease, close_outage
+from plumbing import db
+from vxpu.states import LeaseState
+from vxpu.wire.node import DeviceReport, LeaseReport, Sync
+
+COMPARED = (
+    "kind", "model", "vendor", "simulated", "compute_units", "memory_mib", "capacity_mib", "capacity_permille",
+    "isolation", "isolation_detail",
+)  # fmt: skip
+
+
+@db.transaction
+def sync(*, node_id: UUID, boot_id: str, message: Sync, now: datetime) -> Orders:
+    """Raises NodeRevoked. Leases that the node does not know yet are in the answer from their start on."""
+    node = lock_node(node_id=node_id)
+    if node.state != NodeState.ACTIVE:
+        raise NodeRevoked(f"Node {node.pk} was revoked.")
+    silent_since = node.last_seen_at
+    _heard(node, boot_id, message, now)
+    _write_devices(node, message.devices, now)
+    leases = list(Lease.objects.filter(node=node, state__in=LIVE).order_by("pk"))
+    _note_silence(leases, silent_since, now)
+    reports = by_lease(message.leases)
+    for lease in leases:
+        try:
+            _take_word(lease, reports.get(lease.pk), now)
+        except LeaseLost:  # someone else changed it since we read it: the next heartbeat tells again
+            continue
+    _drain_due(leases, now)
+    return _orders(node_id, message.seq, now)
+
+
+@db.transaction
+def orders(*, node_id: UUID, now: datetime) -> Orders:
+    """The desired state without a report: after a poke, or when the clock has changed it."""
+    node = lock_node(node_id=node_id)
+    if node.state != NodeState.ACTIVE:
+        raise NodeRevoked(f"Node {node.pk} was revoked.")
+    _drain_due(list(Lease.objects.filter(node=node, state__in=ON_NODE, ends_at__lte=now).order_by("pk")), now)
+    return _orders(node_id, 0, now)
+
+
+def _orders(node_id: UUID, answers_seq: int, now: datetime) -> Orders:
+    found = read_orders(node_id=node_id, answers_seq=answers_seq, now=now)
+    if found.told:
+        Lease.objects.filter(pk__in=found.told, offered_at__isnull=True).update(offered_at=now)
+    return found
+
+
+def _heard(node: Node, boot_id: str, message: Sync, now: datetime) -> None:
+    node.is_online, node.last_seen_at, node.boot_id = True, now, boot_id
+    node.clock_offset_ms = (message.sent_at - now) // timedelta(milliseconds=1)
+    node.save(update_fields=["is_online", "last_seen_at", "boot_id", "clock_offset_ms"])
+
+
+def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -> None:
+    """Devices are written when they changed only: a booking contends for the row."""
+    known = {device.key: device for device in Device.objects.filter(node=node).order_by("pk")}
+    for report in reports:
+        device = known.pop(report.key, None)
+        values = {name: getattr(report, name) for name in COMPARED}
+        if device is None:
+            device = Device.objects.create(
+                tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, node=node, key=report.key, **values
+            )
+        elif not device.is_present or any(getattr(device, name) != value for name, value in values.items()):
+            Device.objects.filter(pk=device.pk).update(is_present=True, **values)
+        _write_readings(device, report, now)
+    absent = [device.pk for device in known.values() if device.is_present]
+    if absent:
+        Device.objects.filter(pk__in=absent).update(is_present=False)
+
+
+def _write_readings(device: Device, report: DeviceReport, now: datetime) -> None:
+    values = {name: reading.model_dump(mode="json") for name, reading in report.readings.items()}
+    if not DeviceReading.objects.filter(device=device).update(values=values, at=now):
+        DeviceReading.objects.create(
+            tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, device=device, values=values, at=now
+        )
+
+
+def _note_silence(leases: Sequence[Lease], silent_since: datetime | None, now: datetime) -> None:
+    """Whoever was to blame: a node that was not answered for longer than its authority had closed its gates."""
+    authority = timedelta(seconds=settings.VXPU_AUTHORITY_S)
+    if silent_since is None or now - silent_since <= authority:
+        return
+    dark = [lease for lease in leases if lease.ready_at is not None and lease.state != LeaseState.UNREACHABLE]
+    LeaseOutage.objects.bulk_create(
+        LeaseOutage(
+            tenant_id=lease.tenant_id,
+            created_at=now,
+            lease=lease,
+            silent_since=silent_since,
+            authority_until=silent_since + authority,
+            recovered_at=now,
+        )
+        for lease in dark
+    )
+    mark_dirty(leases=dark, at=silent_since, now=now)
+    mark_dirty(leases=dark, at=now, now=now)
+
+
+def _take_word(lease: Lease, report: LeaseReport | None, now: datetime) -> None:
+    if report is not None:
+        apply_report(lease=lease, report=report, now=now)
+    if lease.state == LeaseState.UNREACHABLE and lease.ends_at is not None and lease.ends_at <= now:
+        # Heard again after its end: from here on it drains like any other.
+        move(lease=lease, to=LeaseState.DRAINING, actor="allocator", reason="expired", now=now, drain_at=now)
+        close_outage(lease=lease, now=now)
+    long_told = timedelta(seconds=2 * settings.VXPU_HEARTBEAT_S)
+    if report is None and lease.drain_at is not None and lease.drain_at <= now - long_told:
+        # A sync names every slice there is; this one was to go for two heartbeats and is not named.
+        end(lease=lease, actor="agent", reason=lease.end_reason or "absent", now=now)
+
+
+def _drain_due(leases: Sequence[Lease], now: datetime) -> None:
+    for lease in leases:
+        if lease.state in ON_NODE and lease.ends_at is not None and lease.ends_at <= now:
+            drain(lease=lease, actor="allocator", reason=lease.end_reason or "expired", now=now)
