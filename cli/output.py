@@ -7,10 +7,11 @@ is never shortened in either. A value that is not known is "n/a", never 0.
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 
 class Format(StrEnum):
@@ -24,6 +25,9 @@ class Format(StrEnum):
 Row = Mapping[str, Any]
 Columns = Sequence[tuple[str, str]]
 """(header, dotted path into the row); a header that ends in ``>`` is aligned right."""
+
+
+_ID = re.compile(r"[a-z]{3}_[0-9a-z]{26}")
 
 
 def say(*lines: str) -> None:
@@ -75,6 +79,8 @@ def _text(value: Any) -> str:
         return "n/a"
     if isinstance(value, bool):
         return "yes" if value else "no"
+    if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ", ".join(value)
     if isinstance(value, Mapping | list):
         return json.dumps(value, separators=(",", ":"))
     return str(value)
@@ -110,12 +116,15 @@ def _plain_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     from rich import box
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
-    for header in headers:
-        # `fold` wraps a long id on a narrow terminal, `ellipsis` (the default) would cut it.
-        table.add_column(header.rstrip(">"), justify="right" if header.endswith(">") else "left", overflow="fold")
+    for index, header in enumerate(headers):
+        # Prose may wrap; an id stays whole on one line, to be copied, even where that makes a line too long.
+        whole = max((len(row[index]) for row in rows if _ID.fullmatch(row[index])), default=None)
+        side: Literal["left", "right"] = "right" if header.endswith(">") else "left"
+        table.add_column(header.rstrip(">"), justify=side, overflow="fold", min_width=whole)
     for row in rows:
-        table.add_row(*row)
-    Console().print(table, markup=False)
+        table.add_row(*(escape(cell) for cell in row))
+    Console().print(table, crop=False)

@@ -5,12 +5,15 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import pty
+import subprocess
 import time
 
 import pytest
 
 from cli import reference
-from tests.cli.conftest import Command
+from tests.cli.conftest import ROOT, Command
 from tests.cli.peer import Peer
 
 LONG = "dev_01k9zj4x8ge5h8v4c3m1q7r2tb"
@@ -100,3 +103,16 @@ def test_help_imports_neither_the_client_nor_rich(vxpu: Command) -> None:
 
 def test_the_page_of_the_commands_is_current() -> None:
     assert reference.PAGE.read_text() == reference.page()
+
+
+def test_a_narrow_terminal_wraps_prose_and_never_an_id(vxpu: Command, peer: Peer) -> None:
+    peer.on("GET", "/devices", {"items": [DEVICE], "next": None})
+    ours, theirs = pty.openpty()
+    env = {**vxpu.env, "COLUMNS": "60"}
+    ran = subprocess.run(vxpu.argv("device", "list"), env=env, stdout=theirs, cwd=ROOT, check=False)
+    shown = os.read(ours, 65536).decode()
+    os.close(ours)
+    os.close(theirs)
+    assert ran.returncode == 0
+    assert LONG in shown
+    assert DEVICE["model"] not in shown
