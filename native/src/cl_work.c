@@ -41,18 +41,20 @@ static bool first_launches(void)
 }
 
 /* The gate refuses with this once the lease is gone. */
-static bool enter(uint64_t key, struct vx_ticket *t, bool *limited, cl_int *err)
+static bool enter(uint64_t key, cl_command_queue q, struct vx_ticket *t,
+                  bool *limited, cl_int *err)
 {
     enum vx_mode mode = vx_layer_mode();
     *err = CL_OUT_OF_RESOURCES;
     *limited = mode == VX_LIMIT;
-    return mode == VX_PASS || (*limited && vx_launch_begin(key, t));
+    return mode == VX_PASS || (*limited && vx_launch_begin(key, q, t));
 }
 
 static cl_int leave(struct vx_ticket *t, cl_command_queue q, cl_event got,
                     bool owned, cl_int err)
 {
-    vx_launch_end(t, q, err == CL_SUCCESS ? got : NULL, owned);
+    bool failed = err != CL_SUCCESS;
+    vx_launch_end(t, q, failed ? NULL : got, owned, failed);
     return err;
 }
 
@@ -62,9 +64,9 @@ static cl_int leave(struct vx_ticket *t, cl_command_queue q, cl_event got,
     cl_event own = NULL, *out = event;                                \
     bool limited;                                                     \
     cl_int err;                                                       \
-    if (!enter(key, &ticket, &limited, &err))                         \
+    if (!enter(key, q, &ticket, &limited, &err))                        \
         return err;                                                   \
-    if (limited && !event)                                            \
+    if (limited && !event && ticket.wants_event)                      \
         out = &own;                                                   \
     err = call;                                                       \
     return limited ? leave(&ticket, q, out ? *out : NULL, !event, err) : err

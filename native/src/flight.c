@@ -14,36 +14,44 @@ enum { MAX_FLIGHT = 128 };
 
 static struct vx_flight flights[MAX_FLIGHT];
 static unsigned count;
+static int64_t expected_ns; /* of all entries that are not stalled */
 static _Atomic uint32_t done_count; /* futex word: commands that ended */
 static atomic_flag reaping = ATOMIC_FLAG_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-bool vx_flight_add(uint64_t key, int64_t estimate_ns, cl_command_queue queue,
+bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
                    cl_event event)
 {
     pthread_mutex_lock(&lock);
     bool room = count < MAX_FLIGHT;
-    if (room)
-        flights[count++] = (struct vx_flight){.key = key,
-                                              .estimate_ns = estimate_ns,
+    if (room) {
+        flights[count++] = (struct vx_flight){.key = t->key,
+                                              .launches = t->launches,
+                                              .estimate_ns = t->estimate_ns,
                                               .event = event,
                                               .queue = queue};
+        expected_ns += t->estimate_ns;
+    }
     pthread_mutex_unlock(&lock);
     return room;
 }
 
-struct vx_flight_sum vx_flight_sum(uint64_t key)
+int64_t vx_flight_expected_ns(void)
 {
-    struct vx_flight_sum sum = {0, 0};
     pthread_mutex_lock(&lock);
-    for (unsigned i = 0; i < count; i++) {
-        if (flights[i].stalled)
-            continue;
-        sum.estimate_ns += flights[i].estimate_ns;
-        sum.of_key += flights[i].key == key;
-    }
+    int64_t ns = expected_ns;
     pthread_mutex_unlock(&lock);
-    return sum;
+    return ns;
+}
+
+bool vx_flight_has(uint64_t key)
+{
+    bool has = false;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < count && !has; i++)
+        has = flights[i].key == key && !flights[i].stalled;
+    pthread_mutex_unlock(&lock);
+    return has;
 }
 
 /*
@@ -70,20 +78,40 @@ static cl_int status_of(cl_event event)
     return status;
 }
 
+/*
+ * Behind an unfinished command of its queue nothing is asked: on an in-order
+ * queue it can't be done, on another one it is found a little later.
+ */
+static bool is_behind(const struct vx_flight *seen, const cl_int *status,
+                      unsigned i)
+{
+    for (unsigned j = 0; j < i; j++)
+        if (status[j] > CL_COMPLETE && !seen[j].stalled &&
+            seen[j].queue == seen[i].queue)
+            return true;
+    return false;
+}
+
+static void ask_all(const struct vx_flight *seen, cl_int *status, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        status[i] = is_behind(seen, status, i) ? CL_SUBMITTED
+                                               : status_of(seen[i].event);
+}
+
 /* New entries are appended behind the n that were looked at. */
-static void keep_unfinished(const struct vx_flight *seen, unsigned n,
-                            const cl_int *status)
+static void keep_unfinished(unsigned n, const cl_int *status)
 {
     unsigned kept = 0;
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < count; i++) {
-        if (i < n && status[i] <= CL_COMPLETE)
-            continue;
         struct vx_flight f = flights[i];
-        if (i < n) {
-            f.running = status[i] == CL_RUNNING;
-            f.watched = seen[i].watched;
+        if (i < n && status[i] <= CL_COMPLETE) {
+            expected_ns -= f.stalled ? 0 : f.estimate_ns;
+            continue;
         }
+        if (i < n)
+            f.running = status[i] == CL_RUNNING;
         flights[kept++] = f;
     }
     count = kept;
@@ -102,8 +130,9 @@ static void teach(const struct vx_flight *seen, unsigned n,
         return;
     for (unsigned i = 0; i < n; i++)
         if (status[i] <= CL_COMPLETE)
-            vx_estimate_learn(seen[i].key, (int64_t)((__int128)*cpu_ns *
-                              seen[i].estimate_ns / expected));
+            vx_estimate_learn(seen[i].key,
+                              (int64_t)((__int128)*cpu_ns * seen[i].estimate_ns /
+                                        expected / seen[i].launches));
     *cpu_ns = 0;
 }
 
@@ -114,9 +143,8 @@ void vx_flight_reap(int64_t *cpu_ns)
     if (atomic_flag_test_and_set(&reaping))
         return;
     unsigned n = copy_flights(seen);
-    for (unsigned i = 0; i < n; i++)
-        status[i] = status_of(seen[i].event);
-    keep_unfinished(seen, n, status);
+    ask_all(seen, status, n);
+    keep_unfinished(n, status);
     teach(seen, n, status, cpu_ns);
     atomic_flag_clear(&reaping);
     for (unsigned i = 0; i < n; i++)
@@ -185,6 +213,7 @@ void vx_flight_stall(void)
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < count; i++)
         flights[i].stalled = true;
+    expected_ns = 0;
     pthread_mutex_unlock(&lock);
 }
 
@@ -194,4 +223,5 @@ void vx_flight_after_fork(void)
     pthread_mutex_init(&lock, NULL);
     atomic_flag_clear(&reaping);
     count = 0;
+    expected_ns = 0;
 }

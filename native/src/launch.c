@@ -18,13 +18,25 @@ static const uint64_t LOOK_NS = 20000000;
 static const uint64_t QUEUED_BOUND_NS = 16000000;
 /* Even a running command may wait for a word the host has yet to write. */
 static const uint64_t RUNNING_BOUND_NS = 2000000000;
-/* Reading one worker's clock is a system call: keep its cost under 3 %. */
-static const uint64_t MEASURE_GAP_PER_WORKER_NS = 10000;
+/* Reading one worker's clock is a system call: keep its cost near 1 %. */
+static const uint64_t MEASURE_GAP_PER_WORKER_NS = 25000;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_cpu_ns;
 static _Atomic uint64_t last_measure_ns;
 static int64_t prepaid_ns;
+/* Launches shorter than this are watched once in TINY_RUN. */
+static const int64_t TINY_NS = 30000;
+enum { TINY_RUN = 16 };
+
+/* The run of tiny launches being collected; under `lock`. */
+static struct {
+    uint64_t key;
+    cl_command_queue queue;
+    unsigned launches;
+    int64_t estimate_ns;
+} run;
+
 /* CPU time since the last reap that found something; under `lock`. */
 static int64_t unshared_ns;
 
@@ -61,7 +73,7 @@ static bool measure_is_due(uint64_t now)
 /* Prepaid beyond what is in flight was estimated too high: give it back. */
 static void give_back_locked(void)
 {
-    int64_t needed = with_gain(vx_flight_sum(0).estimate_ns);
+    int64_t needed = with_gain(vx_flight_expected_ns());
     if (prepaid_ns > needed) {
         vx_session_debit(needed - prepaid_ns);
         prepaid_ns = needed;
@@ -113,10 +125,10 @@ static bool window_is_full(uint64_t key)
 {
     int64_t expected;
     bool measured = vx_estimate_get(key, &expected);
-    struct vx_flight_sum sum = vx_flight_sum(key);
+    if (!measured)
+        return vx_flight_has(key);
     uint64_t units = atomic_load(&vx_session_limits()->compute_units);
-    int64_t window = WINDOW_NS * (int64_t)(units ? units : 1);
-    return measured ? sum.estimate_ns > window : sum.of_key > 0;
+    return vx_flight_expected_ns() > WINDOW_NS * (int64_t)(units ? units : 1);
 }
 
 /*
@@ -143,42 +155,68 @@ static void wait_for_window(uint64_t key)
     }
 }
 
-static void prepay(uint64_t key, struct vx_ticket *t)
+/* Under `lock`. Watches this launch, or leaves it to a later one's event. */
+static void collect_locked(cl_command_queue queue, struct vx_ticket *t,
+                           bool measured)
 {
-    vx_estimate_get(key, &t->prepaid_ns);
+    bool same = run.key == t->key && run.queue == queue;
+    if (!same) {
+        run.key = t->key;
+        run.queue = queue;
+        run.launches = 0;
+        run.estimate_ns = 0;
+    }
+    run.launches++;
+    run.estimate_ns += t->prepaid_ns;
+    t->wants_event = !measured || !same || t->prepaid_ns > TINY_NS ||
+                     run.launches >= TINY_RUN;
+    t->launches = run.launches;
+    t->estimate_ns = run.estimate_ns;
+    if (t->wants_event) {
+        run.launches = 0;
+        run.estimate_ns = 0;
+    }
+}
+
+static void prepay(uint64_t key, cl_command_queue queue, struct vx_ticket *t)
+{
+    t->key = key;
+    bool measured = vx_estimate_get(key, &t->prepaid_ns);
     pthread_mutex_lock(&lock);
     prepaid_ns += with_gain(t->prepaid_ns);
+    collect_locked(queue, t, measured);
     pthread_mutex_unlock(&lock);
     vx_session_debit(with_gain(t->prepaid_ns));
     VX_CRASH("launch.prepaid");
 }
 
-bool vx_launch_begin(uint64_t key, struct vx_ticket *t)
+bool vx_launch_begin(uint64_t key, cl_command_queue queue, struct vx_ticket *t)
 {
     uint64_t waited = 0;
-    t->key = key;
     settle(vx_now_ns());
     if (!wait_for_budget(&waited))
         return false;
     wait_for_window(key);
     vx_session_count_launch(waited);
-    prepay(key, t);
+    prepay(key, queue, t);
     return true;
 }
 
 void vx_launch_end(struct vx_ticket *t, cl_command_queue queue,
-                   cl_event event, bool owned)
+                   cl_event event, bool owned, bool failed)
 {
+    if (!t->wants_event && !failed)
+        return;
     VX_CRASH("launch.enqueued");
     if (event && !owned)
         vx_real()->clRetainEvent(event);
-    bool tracked = event && vx_flight_add(t->key, t->prepaid_ns, queue, event);
+    bool tracked = event && vx_flight_add(t, queue, event);
     if (event && !tracked)
         vx_real()->clReleaseEvent(event);
     VX_CRASH("launch.tracked");
-    /* A failed or untracked launch leaves nothing to keep prepaid for. */
-    if (tracked)
+    if (tracked || !failed)
         return;
+    /* Nothing of it will run: what was prepaid for it goes back. */
     pthread_mutex_lock(&lock);
     give_back_locked();
     pthread_mutex_unlock(&lock);
@@ -204,4 +242,5 @@ void vx_launch_after_fork(void)
     atomic_store(&last_measure_ns, 0);
     prepaid_ns = 0;
     unshared_ns = 0;
+    run.key = 0;
 }

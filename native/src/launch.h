@@ -17,16 +17,24 @@
 struct vx_ticket {
     uint64_t key;
     int64_t prepaid_ns;
+    /*
+     * Only every so many of a run of tiny launches is watched, for all of
+     * them; the others need no event.
+     */
+    bool wants_event;
+    unsigned launches;   /* this one and the unwatched before it */
+    int64_t estimate_ns; /* of all these */
 };
 
 /* Waits as the share demands. False: the lease is gone, do not launch. */
-bool vx_launch_begin(uint64_t key, struct vx_ticket *t);
+bool vx_launch_begin(uint64_t key, cl_command_queue queue,
+                     struct vx_ticket *t);
 /*
  * After the real call. event: its event, ours to keep when `owned`, else the
  * program's and retained here; NULL when the call failed.
  */
 void vx_launch_end(struct vx_ticket *t, cl_command_queue queue,
-                   cl_event event, bool owned);
+                   cl_event event, bool owned, bool failed);
 /* Measures and reaps; at every synchronising call. Never waits. */
 void vx_launch_settle(void);
 /* At exit: debits what was not measured yet. Safe at any time. */
@@ -37,6 +45,7 @@ void vx_launch_after_fork(void);
 
 struct vx_flight {
     uint64_t key;
+    unsigned launches;
     int64_t estimate_ns;
     cl_event event;
     cl_command_queue queue; /* kept alive by the event */
@@ -45,15 +54,12 @@ struct vx_flight {
     bool stalled; /* waited for in vain: not counted any more */
 };
 
-struct vx_flight_sum {
-    int64_t estimate_ns;
-    unsigned of_key;
-};
-
 /* False when the table is full: then the launch is metered, not tracked. */
-bool vx_flight_add(uint64_t key, int64_t estimate_ns, cl_command_queue queue,
+bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
                    cl_event event);
-struct vx_flight_sum vx_flight_sum(uint64_t key);
+/* Expected ns of all that is in flight and not stalled. */
+int64_t vx_flight_expected_ns(void);
+bool vx_flight_has(uint64_t key);
 /*
  * Drops what is complete and teaches the estimates: *cpu_ns is the time used
  * since the last call that dropped something, and becomes 0 if one did.
