@@ -13,4 +13,8 @@ def every(seconds: float, task: str, queue: str) -> dict[str, Any]:
 BEAT: dict[str, dict[str, Any]] = {
     "drain-outbox": every(1, "config.tasks.drain_outbox", "default"),
     "purge-idempotency-keys": every(3600, "config.tasks.purge_idempotency_keys", "default"),
+    "rate-dirty": every(2, "marketplace.tasks.rate_dirty", "market"),
+    "reconcile-reservations": every(10, "marketplace.tasks.reconcile_reservations", "market"),
+    "place-queued": every(10, "marketplace.tasks.place_queued", "market"),
+    "offer-earlier-starts": every(15, "marketplace.tasks.offer_earlier_starts", "market"),
 }

@@ -16,6 +16,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/errors", pages.error_list, name="errors"),
     path("api/v1/", include("identity.api.urls")),
     path("api/v1/", include("billing.api.urls")),
+    path("api/v1/", include("marketplace.api.urls")),
 ]
 
 handler404 = "plumbing.api.errors.page_not_found"

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db.models import F
 
-from marketplace.models import Quota, Reservation
+from marketplace.models import EVERYWHERE, Quota, Reach, Reservation
 from plumbing.db import transaction_required
 from plumbing.errors import NotFound
 
@@ -24,10 +24,9 @@ def lock_quotas(*, tenant_id: UUID, project_id: UUID) -> list[Quota]:
 
 
 @transaction_required
-def lock_reservation(*, reservation_id: UUID, tenant_id: UUID | None = None) -> Reservation:
-    """The row as it is now. Raises NotFound, also for another tenant's."""
-    rows = Reservation.objects.select_for_update().filter(pk=reservation_id)
-    row = (rows if tenant_id is None else rows.filter(tenant_id=tenant_id)).first()
+def lock_reservation(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> Reservation:
+    """The row as it is now. Raises NotFound, also for one out of reach."""
+    row = reach.rows().select_for_update().filter(pk=reservation_id).first()
     if row is None:
         raise NotFound("There is no such reservation.", suggestion="List yours at /api/v1/reservations.")
     return row

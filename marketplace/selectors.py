@@ -12,6 +12,7 @@ from django.db.models import F, Q, QuerySet
 from marketplace.models import (
     ANY_SKU,
     ENDED,
+    EVERYWHERE,
     LIST_SCOPE,
     TAKES_CAPACITY,
     Meter,
@@ -20,7 +21,9 @@ from marketplace.models import (
     Price,
     PriceBook,
     Quota,
+    Reach,
     Reservation,
+    ReservationEvent,
     ReservationState,
     tenant_scope_name,
 )
@@ -31,17 +34,26 @@ from plumbing.rowsec import system_scope
 NEVER_BOOKED = (ReservationState.QUOTED, ReservationState.QUEUED, ReservationState.EXPIRED, ReservationState.REJECTED)
 
 
-def get_reservation(*, reservation_id: UUID, tenant_id: UUID | None = None) -> Reservation:
-    """`tenant_id` None is for operators and tasks. Raises NotFound, also for another tenant's."""
-    row = list_reservations(tenant_id=tenant_id).filter(pk=reservation_id).first()
+def get_reservation(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> Reservation:
+    """Raises NotFound, also for one out of reach."""
+    row = reach.rows().filter(pk=reservation_id).first()
     if row is None:
         raise NotFound("There is no such reservation.", suggestion="List yours at /api/v1/reservations.")
     return row
 
 
-def list_reservations(*, tenant_id: UUID | None = None) -> QuerySet[Reservation]:
-    rows = Reservation.objects.order_by("-created_at", "-id")
-    return rows if tenant_id is None else rows.filter(tenant_id=tenant_id)
+def list_reservations(
+    *, reach: Reach = EVERYWHERE, state: str = "", project_id: UUID | None = None
+) -> QuerySet[Reservation]:
+    """For paging; an empty filter is no filter."""
+    wanted = {**({"state": state} if state else {}), **({"project_id": project_id} if project_id else {})}
+    return reach.rows().filter(**wanted)
+
+
+def list_events(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> list[ReservationEvent]:
+    """Oldest first. Raises NotFound."""
+    row = get_reservation(reservation_id=reservation_id, reach=reach)
+    return list(ReservationEvent.objects.filter(reservation=row).order_by("version"))
 
 
 def list_queued() -> QuerySet[Reservation]:
@@ -144,8 +156,14 @@ def get_price(*, price_id: UUID) -> Price:
     return row
 
 
+def list_books() -> QuerySet[PriceBook]:
+    """For paging."""
+    return PriceBook.objects.all()
+
+
 def list_prices(*, book_id: UUID) -> QuerySet[Price]:
-    return Price.objects.filter(book_id=book_id).order_by("-created_at", "-id")
+    """For paging. Raises NotFound for an unknown book."""
+    return Price.objects.filter(book=get_book(book_id=book_id))
 
 
 def price_ladder(

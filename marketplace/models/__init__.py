@@ -3,6 +3,7 @@
 from marketplace.models.offer import Offer, SliceProfile
 from marketplace.models.price import ANY_SKU, LIST_SCOPE, Meter, Price, PriceBook, tenant_scope_name
 from marketplace.models.quota import Quota
+from marketplace.models.reach import EVERYWHERE, Reach
 from marketplace.models.reservation import (
     ALLOWED,
     ENDED,
@@ -19,6 +20,7 @@ __all__ = [
     "ALLOWED",
     "ANY_SKU",
     "ENDED",
+    "EVERYWHERE",
     "FIRST_STATES",
     "LIST_SCOPE",
     "LIVE",
@@ -29,6 +31,7 @@ __all__ = [
     "Price",
     "PriceBook",
     "Quota",
+    "Reach",
     "Reservation",
     "ReservationEvent",
     "ReservationState",

@@ -9,7 +9,7 @@ from uuid import UUID
 from allocator import facade as allocator
 from marketplace.models import Offer, Placement, Reservation
 from marketplace.services._pricing import price_at
-from marketplace.services._wish import Order
+from marketplace.services.wish import Order
 from plumbing import db
 from vxpu.market import LeaseView, Wish
 

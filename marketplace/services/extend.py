@@ -10,10 +10,10 @@ from allocator.errors import DoesNotFit
 from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.errors import WrongPeriod, WrongState
-from marketplace.models import Reservation, ReservationState
+from marketplace.models import Reach, Reservation, ReservationState
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import move
-from marketplace.services._wish import HORIZON, refusal_of_change, slice_of
+from marketplace.services.wish import HORIZON, refusal_of_change, slice_of
 from plumbing import db
 from vxpu.slices import Period
 
@@ -22,21 +22,19 @@ EXTENDABLE = frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE})
 
 
 @db.transaction
-def extend(
-    *, tenant_id: UUID | None, reservation_id: UUID, ends_at: datetime | None, actor: str, now: datetime
-) -> Reservation:
+def extend(*, reach: Reach, reservation_id: UUID, ends_at: datetime | None, actor: str, now: datetime) -> Reservation:
     """`ends_at` None is open-ended; an open-ended one may get an end. The same end again changes nothing.
 
     Raises DoesNotFit, QuotaExceeded, WrongPeriod (an earlier end is a release), WrongState, NotFound.
     """
-    seen = selectors.get_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    seen = selectors.get_reservation(reservation_id=reservation_id, reach=reach)
     _check_end(seen, ends_at=ends_at, now=now)
     period = Period(starts_at=max(now, seen.starts_at), ends_at=ends_at)
     check_quota(
         tenant_id=seen.tenant_id, project_id=seen.project_id, piece=slice_of(seen), period=period, leave_out=seen.pk,
         is_new=False,
     )  # fmt: skip
-    row = locks.lock_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    row = locks.lock_reservation(reservation_id=reservation_id, reach=reach)
     if row.state not in EXTENDABLE or row.lease_id is None or row.released_at is not None:
         raise WrongState(f"It is {row.state}.", suggestion="Make a new reservation.", state=row.state)
     _check_end(row, ends_at=ends_at, now=now)

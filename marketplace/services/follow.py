@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from allocator import facade as allocator
-from marketplace import locks, selectors
+from marketplace import locks
 from marketplace.models import TAKES_CAPACITY, Reservation, ReservationState
 from marketplace.services._transition import SYSTEM, move
 from plumbing import db
@@ -36,21 +36,15 @@ _ONWARD: dict[ReservationState, dict[ReservationState, ReservationState]] = {
 }  # fmt: skip
 
 
+@db.transaction
 def follow(*, reservation_id: UUID, now: datetime) -> bool:
     """True if something changed. Harmless to repeat, in any order."""
-    return _follow(reservation_id=reservation_id, now=now)
-
-
-@db.transaction
-def _follow(*, reservation_id: UUID, now: datetime) -> bool:
     row = locks.lock_reservation(reservation_id=reservation_id)
     if row.state not in TAKES_CAPACITY or row.lease_id is None:
         return False
     lease = allocator.get_lease(lease_id=row.lease_id)
     target, reason = where_it_is(row, lease, now=now)
-    if target is None:
-        return False
-    return walk(row, target, lease=lease, reason=reason, now=now)
+    return target is not None and walk(row, target, lease=lease, reason=reason, now=now)
 
 
 def where_it_is(row: Reservation, lease: LeaseView, *, now: datetime) -> tuple[ReservationState | None, str]:
@@ -95,10 +89,3 @@ def walk(row: Reservation, target: ReservationState, *, lease: LeaseView, reason
         move(row, step, actor=SYSTEM, reason=reason, now=now, **changes)
         moved = True
     return moved
-
-
-def follow_lease(*, owner: UUID, now: datetime) -> bool:
-    """For the tasks of lease events: an owner that is no reservation of ours is nobody's business here."""
-    if not selectors.list_reservations().filter(pk=owner).exists():
-        return False
-    return follow(reservation_id=owner, now=now)

@@ -11,7 +11,7 @@ from marketplace import locks
 from marketplace.models import Reservation, ReservationState
 from marketplace.services._booking import note_placement
 from marketplace.services._transition import SYSTEM, move
-from marketplace.services._wish import wish_again
+from marketplace.services.wish import wish_again
 from plumbing import db
 from vxpu.slices import Period
 

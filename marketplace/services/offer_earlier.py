@@ -11,7 +11,7 @@ from marketplace import locks, selectors
 from marketplace.events import EarlierStartOffered
 from marketplace.models import Reservation, ReservationState
 from marketplace.services._transition import amend
-from marketplace.services._wish import slice_of, wish_again
+from marketplace.services.wish import slice_of, wish_again
 from plumbing import db, outbox
 from vxpu.market import Wish
 from vxpu.slices import Period

@@ -9,7 +9,7 @@ from django.db import IntegrityError
 
 from marketplace.errors import OfferExists
 from marketplace.models import Offer, SliceProfile
-from marketplace.services._wish import known_device_kind, known_isolation, known_policy, size_of
+from marketplace.services.wish import known_device_kind, known_isolation, known_policy, size_of
 from plumbing import db
 
 

@@ -18,7 +18,7 @@ from marketplace.models import Reservation, ReservationState
 from marketplace.services._booking import Terms, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota, check_wish
 from marketplace.services._transition import SYSTEM, amend, move
-from marketplace.services._wish import slice_of, wish_again
+from marketplace.services.wish import slice_of, wish_again
 from plumbing import db, outbox
 from plumbing.errors import DomainError
 from plumbing.rowsec import system_scope

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from uuid import UUID
@@ -21,7 +21,7 @@ from marketplace import locks, selectors
 from marketplace.models import Meter, Placement, Reservation, ReservationState
 from marketplace.rating import spans
 from marketplace.rating.items import Item, Piece, Rate, Taken, delivered_items, reserved_items, split_at_prices
-from marketplace.services._wish import slice_of
+from marketplace.services.wish import slice_of
 from plumbing import db
 from plumbing.errors import DomainError
 from vxpu.ids import encode
@@ -30,7 +30,7 @@ from vxpu.money import DEVICE_HOUR, ChargeItem
 from vxpu.slices import Slice, dominant_permille
 
 log = logging.getLogger(__name__)
-LONG_AGO = datetime.min.replace(tzinfo=spans.UTC)
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def rate_dirty(*, now: datetime, limit: int = 200) -> int:
@@ -74,20 +74,29 @@ def rate_reservation(*, reservation_id: UUID, now: datetime) -> int:
     """Rate what has passed since the last time, the open bucket too once the reservation has ended; returns how many
     buckets. Does not wait for usage: silent time is charged as idle or shown as reserved."""
     row = locks.lock_reservation(reservation_id=reservation_id)
-    if row.state in selectors.NEVER_BOOKED or row.starts_at >= now:
+    if not is_unrated(row, now=now):
         return 0
-    width_s = settings.VXPU_RATING_PERIOD_S
-    until = now if row.ended_at is not None else spans.bucket_start(now, width_s=width_s)
-    until = min(until, row.ends_at or row.ended_at or until)
-    first = row.rated_through or row.starts_at
+    until = _rate_until(row, now=now)
     done = 0
-    for bucket in spans.buckets(first, until, width_s=width_s):
+    for bucket in spans.buckets(row.rated_through or row.starts_at, until, width_s=settings.VXPU_RATING_PERIOD_S):
         for placement in row.placements.order_by("created_at", "id"):
             rate_bucket(row=row, placement=placement, bucket=bucket, now=now)
         done += 1
-    if done:
-        Reservation.objects.filter(pk=row.pk).update(rated_through=until)
+    Reservation.objects.filter(pk=row.pk).update(rated_through=until)
     return done
+
+
+def is_unrated(row: Reservation, *, now: datetime) -> bool:
+    """Whether time has passed that was never rated since it was over."""
+    if row.state in selectors.NEVER_BOOKED or row.lease_id is None:
+        return False
+    return (row.rated_through or row.starts_at) < _rate_until(row, now=now)
+
+
+def _rate_until(row: Reservation, *, now: datetime) -> datetime:
+    """Closed buckets only while it runs; up to now once it has ended; never beyond what was booked."""
+    closed = spans.bucket_start(now, width_s=settings.VXPU_RATING_PERIOD_S)
+    return min(now if row.ended_at is not None else closed, row.ends_at or row.ended_at or now)
 
 
 @db.transaction_required
@@ -154,7 +163,7 @@ def _undelivered(
 def _booked_span(row: Reservation, placement: Placement) -> spans.Span | None:
     if row.state == ReservationState.CANCELLED and row.ended_at is not None and row.ended_at <= row.starts_at:
         return None  # taken back before its start: nobody's time
-    last = placement.booked_until or row.ends_at or row.ended_at or datetime.max.replace(tzinfo=spans.UTC)
+    last = placement.booked_until or row.ends_at or row.ended_at or datetime.max.replace(tzinfo=UTC)
     return spans.span_between(placement.booked_from, last)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from uuid import UUID
@@ -34,12 +34,13 @@ DELIVERED = frozenset({ChargeKind.USED, ChargeKind.IDLE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quantities:
-    """Permille-seconds of the device: charged + idle - over = total = 1000 x seconds."""
+    """Permille-seconds of the device: charged + idle - over + cut = total = 1000 x seconds. `cut` is 0 on the grid."""
 
     charged: int
     idle: int
     over: int
     total: int
+    cut: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,8 +70,10 @@ def reconcile_device(
 ) -> DeviceReconciliation:
     """Rates the period's buckets anew first, so that news on their way do not look like a fault.
 
-    Borders lie on the rating grid and are past. Raises WrongPeriod, NoPrice, NotFound, and DoesNotAddUp when the
-    identity fails: that is an error, never adjusted.
+    Borders are whole seconds and past. On the rating grid the identity is exact; a border off the grid may cut a
+    charge, which billing shares out in proportion: then each line may be off by one permille-second, and
+    `quantities.cut` says by how much all are. Raises WrongPeriod, NoPrice, NotFound, and DoesNotAddUp when the identity
+    fails: that is an error, never adjusted.
     """
     _check_borders(starts_at, ends_at, now=now)
     device = allocator.get_device(device_id=device_id)
@@ -84,16 +87,10 @@ def reconcile_device(
 
 
 def _check_borders(starts_at: datetime, ends_at: datetime, *, now: datetime) -> None:
-    width_s = settings.VXPU_RATING_PERIOD_S
     if not starts_at < ends_at <= now:
         raise WrongPeriod("from must be before to, and to not after now.", suggestion="Choose a period that is over.")
-    for at in (starts_at, ends_at):
-        if spans.bucket_start(at, width_s=width_s) != at:
-            before = spans.bucket_start(at, width_s=width_s)
-            raise WrongPeriod(
-                f"{at.isoformat()} is not on the rating grid of {width_s} s.",
-                suggestion=f"Use {before.isoformat()} or {(before + timedelta(seconds=width_s)).isoformat()}.",
-            )
+    if starts_at.microsecond or ends_at.microsecond:
+        raise WrongPeriod("from and to must be whole seconds.", suggestion="Time is metered in whole seconds.")
 
 
 @db.transaction
@@ -131,14 +128,20 @@ def _add_up(
         exact["over"] += per_unit * report.over_permille_s
     delivered = [line for line in lines if line.kind in DELIVERED]
     total = sum(piece.permille_s for piece in pieces)
-    quantities = Quantities(charged=sum(line.quantity for line in delivered), idle=idle, over=over, total=total)
-    _check_quantities(device, quantities)
+    charged = sum(line.quantity for line in delivered)
+    cut = total - charged - idle + over
+    quantities = Quantities(charged=charged, idle=idle, over=over, total=total, cut=cut)
+    on_grid = all(
+        spans.bucket_start(at, width_s=settings.VXPU_RATING_PERIOD_S) == at
+        for at in (pieces[0].span.starts_at, pieces[-1].span.ends_at)
+    )
+    _check_quantities(device, quantities, most=0 if on_grid else len(delivered))
     reserved = sum((line.amount for line in lines if line.kind not in DELIVERED), Decimal(0))
     return _in_money(device, pieces, delivered, exact, quantities, currency=currency, reserved=reserved)
 
 
-def _check_quantities(device: DeviceView, found: Quantities) -> None:
-    if found.charged + found.idle - found.over != found.total:
+def _check_quantities(device: DeviceView, found: Quantities, *, most: int) -> None:
+    if abs(found.cut) > most:
         raise DoesNotAddUp(
             f"charged {found.charged} + idle {found.idle} - over {found.over} is not {found.total} permille-seconds.",
             suggestion="Report this with the device and the period: it is a fault of ours.",

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from allocator import facade as allocator
 from marketplace import locks
-from marketplace.models import ENDED, Reservation, ReservationState
+from marketplace.models import ENDED, Reach, Reservation, ReservationState
 from marketplace.services._transition import amend, move
 from marketplace.services.follow import walk
 from plumbing import db
@@ -18,12 +18,12 @@ REASON = "released"
 
 
 @db.transaction
-def release(*, tenant_id: UUID | None, reservation_id: UUID, actor: str, now: datetime) -> Reservation:
+def release(*, reach: Reach, reservation_id: UUID, actor: str, now: datetime) -> Reservation:
     """Idempotent: what has ended, or is ending, is answered as it is. Raises NotFound.
 
     The booked end stays as booked: the rest of the time is shown as reserved and not delivered.
     """
-    row = locks.lock_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    row = locks.lock_reservation(reservation_id=reservation_id, reach=reach)
     if row.state in ENDED or row.released_at is not None:
         return row
     if row.lease_id is None:

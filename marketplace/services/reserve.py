@@ -15,7 +15,7 @@ from marketplace.models import Reservation, ReservationState
 from marketplace.services import queue
 from marketplace.services._booking import Terms, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota
-from marketplace.services._wish import Order, refusal, wish_of
+from marketplace.services.wish import Order, refusal, wish_of
 from plumbing import db, outbox
 from vxpu.ids import new_uuid
 from vxpu.market import Candidate

@@ -10,10 +10,10 @@ from allocator.errors import DoesNotFit
 from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.errors import WrongState
-from marketplace.models import Reservation, ReservationState
+from marketplace.models import Reach, Reservation, ReservationState
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import move
-from marketplace.services._wish import refusal_of_change, size_of, slice_of
+from marketplace.services.wish import refusal_of_change, size_of, slice_of
 from plumbing import db
 from vxpu.slices import Period
 
@@ -23,16 +23,16 @@ RESIZABLE = frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE})
 
 @db.transaction
 def resize(
-    *, tenant_id: UUID | None, reservation_id: UUID, memory_mib: int, share_permille: int, actor: str, now: datetime
+    *, reach: Reach, reservation_id: UUID, memory_mib: int, share_permille: int, actor: str, now: datetime
 ) -> Reservation:
     """The same size again changes nothing. Raises DoesNotFit, QuotaExceeded, WrongState, WrongSize, NotFound."""
     piece = size_of(memory_mib, share_permille)
-    seen = selectors.get_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    seen = selectors.get_reservation(reservation_id=reservation_id, reach=reach)
     rest = Period(starts_at=max(now, seen.starts_at), ends_at=_end_after(seen, now=now))
     check_quota(
         tenant_id=seen.tenant_id, project_id=seen.project_id, piece=piece, period=rest, leave_out=seen.pk, is_new=False
     )
-    row = locks.lock_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    row = locks.lock_reservation(reservation_id=reservation_id, reach=reach)
     state = ReservationState(row.state)
     if state not in RESIZABLE or row.lease_id is None or row.released_at is not None:
         raise WrongState(f"It is {state}.", suggestion="Only a confirmed or running one can be resized.", state=state)

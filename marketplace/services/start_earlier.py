@@ -10,12 +10,12 @@ from allocator.errors import DoesNotFit
 from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.errors import NothingEarlier, WrongState
-from marketplace.models import Reservation, ReservationState
+from marketplace.models import Reach, Reservation, ReservationState
 from marketplace.services._booking import note_placement, take_lease
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import move
-from marketplace.services._wish import slice_of, wish_again
 from marketplace.services.offer_earlier import period_from
+from marketplace.services.wish import slice_of, wish_again
 from plumbing import db
 from vxpu.market import LeaseView
 from vxpu.slices import Period
@@ -24,19 +24,19 @@ S = ReservationState
 
 
 @db.transaction
-def start_earlier(*, tenant_id: UUID | None, reservation_id: UUID, actor: str, now: datetime) -> Reservation:
+def start_earlier(*, reach: Reach, reservation_id: UUID, actor: str, now: datetime) -> Reservation:
     """Begin at the offered time (now, if none was offered) for the booked length, at the price of that time.
 
     The old booking is given back and the new one made in one transaction: if the new one does not fit, the old stands.
     Raises NothingEarlier (409), DoesNotFit, QuotaExceeded, NoPrice, WrongState, NotFound.
     """
-    seen = selectors.get_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    seen = selectors.get_reservation(reservation_id=reservation_id, reach=reach)
     period = _earlier_period(seen, now=now)
     check_quota(
         tenant_id=seen.tenant_id, project_id=seen.project_id, piece=slice_of(seen), period=period, leave_out=seen.pk,
         is_new=False,
     )  # fmt: skip
-    row = locks.lock_reservation(reservation_id=reservation_id, tenant_id=tenant_id)
+    row = locks.lock_reservation(reservation_id=reservation_id, reach=reach)
     if row.state != S.CONFIRMED or row.lease_id is None:
         raise WrongState(f"It is {row.state}.", suggestion="Only a confirmed one can start earlier.", state=row.state)
     billing.authorize(account_id=row.account_id, now=now)

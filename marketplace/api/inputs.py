@@ -1,0 +1,95 @@
+"""Input of the doors. What is out of any range that a domain rule knows is that rule's to refuse (422)."""
+
+from __future__ import annotations
+
+from rest_framework import serializers
+
+from marketplace.api.fields import Instant, StrictSerializer, WholeNumber, nullable
+from marketplace.models import Meter
+from plumbing.api.fields import TypedId
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$"
+SKU = rf"{NAME[:-1]}$|^\*$"
+CURRENCY = r"^[A-Z]{3}$"
+
+
+class SliceIn(StrictSerializer):
+    memory_mib = WholeNumber(help_text="MiB, 1 or more.")
+    share_permille = WholeNumber(help_text="1 to 1000; 1000 is a whole device.")
+
+
+class ReservationIn(StrictSerializer):
+    """Either `offer` or `slice`. What is left out, or null, is "any"; `starts_at` null is now, `ends_at` null open."""
+
+    project = TypedId("prj")
+    offer = nullable(TypedId, "off")
+    slice = nullable(SliceIn)
+    device_kind = nullable(serializers.CharField, max_length=32)
+    device = nullable(TypedId, "dev")
+    isolation_at_least = nullable(serializers.CharField, max_length=32)
+    policy = nullable(serializers.CharField, max_length=32)
+    starts_at = nullable(Instant)
+    ends_at = nullable(Instant)
+    queue = serializers.BooleanField(required=False, default=False, help_text="Wait in line if nothing fits now.")
+    queue_until = nullable(Instant, help_text="Give up waiting then; a day from now if left out.")
+
+
+class ResizeIn(StrictSerializer):
+    slice = SliceIn()
+
+
+class ExtendIn(StrictSerializer):
+    ends_at = Instant(allow_null=True, help_text="null is open-ended.")
+
+
+class EmptyIn(StrictSerializer):
+    """No fields."""
+
+
+class OfferIn(StrictSerializer):
+    sku = serializers.RegexField(NAME, help_text="The name that prices refer to.")
+    title = serializers.CharField(max_length=120)
+    profile = serializers.RegexField(NAME, required=False, default="", help_text="A name for the size, like 1/4.")
+    slice = SliceIn()
+    device_kind = serializers.CharField(max_length=32)
+    isolation_at_least = nullable(serializers.CharField, max_length=32)
+    policy = nullable(serializers.CharField, max_length=32)
+
+
+class PriceBookIn(StrictSerializer):
+    name = serializers.CharField(max_length=120)
+    currency = serializers.RegexField(CURRENCY, help_text="ISO 4217.")
+    tenant = nullable(TypedId, "ten", help_text="Prices for this tenant alone.")
+
+
+class PriceIn(StrictSerializer):
+    sku = serializers.RegexField(SKU, help_text="An offer's sku, a device kind, or * for any.")
+    meter = serializers.ChoiceField(Meter.choices, required=False, default=Meter.DELIVERED)
+    unit_price = serializers.DecimalField(max_digits=20, decimal_places=10, help_text="Per device-hour.")
+    valid_from = nullable(Instant, help_text="Now if left out.")
+    valid_until = nullable(Instant, help_text="Open if left out.")
+    ends_previous = serializers.BooleanField(
+        required=False, default=False, help_text="End the price that is valid then, at that instant."
+    )
+
+
+class EndPriceIn(StrictSerializer):
+    ends_at = nullable(Instant, help_text="Now if left out.")
+
+
+class QuotaIn(StrictSerializer):
+    tenant = nullable(TypedId, "ten", help_text="The caller's own if left out.")
+    project = nullable(TypedId, "prj", help_text="The whole tenant if left out.")
+    nominal_permille = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
+    nominal_mib = serializers.IntegerField(min_value=0, max_value=2**53)
+    max_reservations = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
+
+
+class ReconciliationIn(serializers.Serializer[object]):
+    device = TypedId("dev")
+    currency = serializers.RegexField(CURRENCY, required=False, default="")
+
+
+class ReservationFilterIn(serializers.Serializer[object]):
+    state = serializers.CharField(required=False, default="", max_length=20)
+    project = TypedId("prj", required=False, allow_null=True, default=None)

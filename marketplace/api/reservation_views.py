@@ -1,0 +1,175 @@
+"""Doors of reservations: each parses and makes one call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiParameter, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from marketplace import selectors
+from marketplace.api import inputs
+from marketplace.api import serializers as out
+from marketplace.api.permissions import actor_of, reach_of
+from marketplace.models import Reservation, ReservationState
+from marketplace.services import extend, release, reserve, resize, start_earlier
+from marketplace.services.show import show, show_one
+from marketplace.services.wish import Order
+from plumbing.api.idempotency import idempotent
+from plumbing.api.ids import path_id
+from plumbing.api.pagination import PARAMETERS, Cursor, page_of
+from plumbing.api.permissions import scope
+from plumbing.api.views import DomainView
+from plumbing.errors import Forbidden
+
+TAGS = ["reservations"]
+FILTERS = [
+    OpenApiParameter("state", OpenApiTypes.STR, description="Only those in this state."),
+    OpenApiParameter("project", OpenApiTypes.STR, description="Only those of this project."),
+]
+
+
+def _answer(row: Reservation, status: int = 200) -> Response:
+    response = Response(out.ReservationSerializer(show_one(row)).data, status=status)
+    if status == 202:
+        response["Location"] = f"/api/v1/reservations/{response.data['id']}"
+    return response
+
+
+class ReservationsView(DomainView):
+    permission_classes = [scope("reservation")]
+
+    @extend_schema(
+        operation_id="list_reservations",
+        tags=TAGS,
+        parameters=[*PARAMETERS, *FILTERS],
+        responses=page_of(out.ReservationSerializer),
+    )
+    def get(self, request: Request) -> Response:
+        """The caller's reservations, newest first; an operator sees all."""
+        asked = self.parsed_query(request, inputs.ReservationFilterIn)
+        rows = selectors.list_reservations(
+            reach=reach_of(self.principal(request)), state=asked["state"], project_id=asked["project"]
+        )
+        found, following = Cursor(sorts=("created_at", "starts_at")).page(rows, request.query_params)
+        return Response({"items": out.ReservationSerializer(show(found), many=True).data, "next": following})
+
+    @extend_schema(
+        operation_id="create_reservation",
+        tags=TAGS,
+        request=inputs.ReservationIn,
+        responses={201: out.ReservationSerializer, 202: out.ReservationSerializer},
+    )
+    @idempotent
+    def post(self, request: Request) -> Response:
+        """Buy a slice now or for later. 409 `no_capacity` names the constraint, the next free time and sizes that fit;
+        with `queue` the answer is then 202 and a place in line."""
+        principal = self.principal(request)
+        asked = self.parsed(request, inputs.ReservationIn)
+        reach = reach_of(principal).project_ids
+        if reach is not None and asked["project"] not in reach:
+            raise Forbidden("You are not a member of that project.", suggestion="See your projects at /api/v1/me.")
+        size = asked["slice"] or {}
+        order = Order(
+            tenant_id=principal.tenant_id,
+            project_id=asked["project"],
+            offer_id=asked["offer"],
+            memory_mib=size.get("memory_mib"),
+            share_permille=size.get("share_permille"),
+            device_id=asked["device"],
+            queued_until=asked["queue_until"],
+            **{name: asked[name] for name in _AS_THEY_ARE},
+        )
+        row = reserve.reserve(
+            order=order, requested_by=principal.user_id, actor=actor_of(principal), now=timezone.now()
+        )
+        return _answer(row, 202 if row.state == ReservationState.QUEUED else 201)
+
+
+_AS_THEY_ARE = ("device_kind", "isolation_at_least", "policy", "starts_at", "ends_at", "queue")
+
+
+class ReservationView(DomainView):
+    permission_classes = [scope("reservation")]
+
+    @extend_schema(operation_id="get_reservation", tags=TAGS, responses=out.ReservationSerializer)
+    def get(self, request: Request, reservation: str) -> Response:
+        """One reservation."""
+        reach = reach_of(self.principal(request))
+        return _answer(selectors.get_reservation(reservation_id=path_id("rsv", reservation), reach=reach))
+
+
+class ReservationEventsView(DomainView):
+    permission_classes = [scope("reservation")]
+
+    @extend_schema(
+        operation_id="list_reservation_events",
+        tags=TAGS,
+        parameters=PARAMETERS,
+        responses=page_of(out.ReservationEventSerializer),
+    )
+    def get(self, request: Request, reservation: str) -> Response:
+        """Every transition: from, to, who, why, when; oldest first."""
+        events = selectors.list_events(
+            reservation_id=path_id("rsv", reservation), reach=reach_of(self.principal(request))
+        )
+        return Response({"items": out.ReservationEventSerializer(events, many=True).data, "next": None})
+
+
+class _ActionView(DomainView):
+    permission_classes = [scope("reservation")]
+
+    def who(self, request: Request, reservation: str) -> dict[str, Any]:
+        principal = self.principal(request)
+        return {
+            "reach": reach_of(principal),
+            "reservation_id": path_id("rsv", reservation),
+            "actor": actor_of(principal),
+            "now": timezone.now(),
+        }
+
+
+class ResizeView(_ActionView):
+    @extend_schema(
+        operation_id="resize_reservation", tags=TAGS, request=inputs.ResizeIn, responses=out.ReservationSerializer
+    )
+    @idempotent
+    def post(self, request: Request, reservation: str) -> Response:
+        """Another size, from the next whole second, without a restart."""
+        size = self.parsed(request, inputs.ResizeIn)["slice"]
+        return _answer(resize.resize(**self.who(request, reservation), **size))
+
+
+class ReleaseView(_ActionView):
+    @extend_schema(
+        operation_id="release_reservation", tags=TAGS, request=inputs.EmptyIn, responses=out.ReservationSerializer
+    )
+    def post(self, request: Request, reservation: str) -> Response:
+        """Give it back early, or take a booking back. Safe to repeat; what has ended is answered as it is."""
+        self.parsed(request, inputs.EmptyIn)
+        return _answer(release.release(**self.who(request, reservation)))
+
+
+class ExtendView(_ActionView):
+    @extend_schema(
+        operation_id="extend_reservation", tags=TAGS, request=inputs.ExtendIn, responses=out.ReservationSerializer
+    )
+    @idempotent
+    def post(self, request: Request, reservation: str) -> Response:
+        """A later end, or none."""
+        asked = self.parsed(request, inputs.ExtendIn)
+        return _answer(extend.extend(**self.who(request, reservation), **asked))
+
+
+class StartEarlierView(_ActionView):
+    @extend_schema(
+        operation_id="start_reservation_earlier", tags=TAGS, request=inputs.EmptyIn, responses=out.ReservationSerializer
+    )
+    @idempotent
+    def post(self, request: Request, reservation: str) -> Response:
+        """Begin at `earlier_start_at` (now, if nothing was offered) for the booked length."""
+        self.parsed(request, inputs.EmptyIn)
+        return _answer(start_earlier.start_earlier(**self.who(request, reservation)))

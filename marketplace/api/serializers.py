@@ -1,0 +1,237 @@
+"""Output: reservations, prices, offers, quotas and the device identity."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from marketplace.models import Meter, Price, ReservationState
+from plumbing.api.fields import TypedId
+from vxpu.states import DeviceKind, Isolation, LeaseState
+
+UNIT = "device-hour"
+
+
+class SliceSerializer(serializers.Serializer[Any]):
+    memory_mib = serializers.IntegerField()
+    share_permille = serializers.IntegerField()
+
+
+class LeaseBriefSerializer(serializers.Serializer[Any]):
+    """The live part; the whole of it is at /api/v1/leases/{id}."""
+
+    id = TypedId("lse")
+    state = serializers.ChoiceField([state.value for state in LeaseState])
+    device = TypedId("dev", source="device_id")
+    isolation = serializers.ChoiceField([mode.value for mode in Isolation])
+    ready_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    end_reason = serializers.CharField()
+
+
+class AgreedPriceSerializer(serializers.Serializer[Any]):
+    """The price shown at the purchase. Time is charged at the price that is valid when it is delivered."""
+
+    id = TypedId("prc", source="price_id")
+    unit_price = serializers.DecimalField(max_digits=20, decimal_places=10)
+    currency = serializers.CharField()
+    unit = serializers.SerializerMethodField()
+
+    @extend_schema_field({"type": "string", "enum": [UNIT]})
+    def get_unit(self, row: Any) -> str:  # noqa: ARG002 - DRF's signature
+        return UNIT
+
+
+class QueueSerializer(serializers.Serializer[Any]):
+    """`best` and `worst` place in line; `waits_for` names the constraint; the estimate is null when unknown."""
+
+    best = serializers.IntegerField()
+    worst = serializers.IntegerField()
+    waits_for = serializers.CharField()
+    estimated_start_at = serializers.DateTimeField(allow_null=True)
+
+
+class ReservationSerializer(serializers.Serializer[Any]):
+    """What was bought, when, at which price, and its live part. `ends_at` null is open-ended."""
+
+    id = TypedId("rsv", source="row.id")
+    state = serializers.ChoiceField(ReservationState.choices, source="row.state")
+    tenant = TypedId("ten", source="row.tenant_id")
+    project = TypedId("prj", source="row.project_id")
+    requested_by = TypedId("usr", source="row.requested_by")
+    offer = TypedId("off", source="row.offer_id", allow_null=True)
+    slice = SliceSerializer(source="row")
+    device_kind = serializers.SerializerMethodField()
+    starts_at = serializers.DateTimeField(source="row.starts_at")
+    ends_at = serializers.DateTimeField(source="row.ends_at", allow_null=True)
+    released_at = serializers.DateTimeField(source="row.released_at", allow_null=True)
+    ended_at = serializers.DateTimeField(source="row.ended_at", allow_null=True)
+    end_reason = serializers.CharField(source="row.end_reason")
+    earlier_start_at = serializers.DateTimeField(
+        source="row.earlier_start_at", allow_null=True, help_text="Offered; take it by start-earlier."
+    )
+    lease = LeaseBriefSerializer(allow_null=True)
+    price = serializers.SerializerMethodField()
+    queue = QueueSerializer(source="position", allow_null=True)
+    queue_until = serializers.DateTimeField(source="row.queued_until", allow_null=True)
+    created_at = serializers.DateTimeField(source="row.created_at")
+
+    @extend_schema_field(serializers.ChoiceField([kind.value for kind in DeviceKind], allow_null=True))
+    def get_device_kind(self, shown: Any) -> str | None:
+        return shown.row.device_kind or None
+
+    @extend_schema_field(AgreedPriceSerializer(allow_null=True))
+    def get_price(self, shown: Any) -> dict[str, Any] | None:
+        return None if shown.row.price_id is None else dict(AgreedPriceSerializer(shown.row).data)
+
+
+class ReservationEventSerializer(serializers.Serializer[Any]):
+    """One transition."""
+
+    version = serializers.IntegerField()
+    from_state = serializers.CharField()
+    to_state = serializers.ChoiceField(ReservationState.choices)
+    actor = serializers.CharField()
+    reason = serializers.CharField()
+    at = serializers.DateTimeField()
+
+
+class OfferSerializer(serializers.Serializer[Any]):
+    """`price` is what the caller pays now, null when nothing is valid now. `isolation` is shown before purchase."""
+
+    id = TypedId("off", source="offer.id")
+    sku = serializers.CharField(source="offer.sku")
+    title = serializers.CharField(source="offer.title")
+    profile = serializers.CharField(source="offer.profile.code")
+    slice = SliceSerializer()
+    device_kind = serializers.CharField(source="offer.device_kind")
+    isolation_at_least = serializers.SerializerMethodField()
+    isolation = serializers.ListField(child=serializers.CharField())
+    simulated = serializers.BooleanField(source="is_simulated")
+    devices_online = serializers.IntegerField(source="devices")
+    price = serializers.SerializerMethodField()
+
+    @extend_schema_field(serializers.CharField(allow_null=True))
+    def get_isolation_at_least(self, shown: Any) -> str | None:
+        return shown.offer.isolation_at_least or None
+
+    @extend_schema_field(AgreedPriceSerializer(allow_null=True))
+    def get_price(self, shown: Any) -> dict[str, Any] | None:
+        if shown.price is None:
+            return None
+        return {
+            "id": TypedId("prc").to_representation(shown.price.price_id),
+            "unit_price": f"{shown.price.unit_price:.10f}",
+            "currency": shown.currency,
+            "unit": UNIT,
+        }
+
+
+class OfferListSerializer(serializers.Serializer[Any]):
+    items = OfferSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class PriceBookSerializer(serializers.Serializer[Any]):
+    """`tenant` null is the list for everybody."""
+
+    id = TypedId("pbk")
+    name = serializers.CharField()
+    currency = serializers.CharField()
+    tenant = TypedId("ten", source="for_tenant_id", allow_null=True)
+    created_at = serializers.DateTimeField()
+
+
+class PriceSerializer(serializers.Serializer[Any]):
+    """Per device-hour of dominant share, valid in [valid_from, valid_until)."""
+
+    id = TypedId("prc")
+    book = TypedId("pbk", source="book_id")
+    sku = serializers.CharField()
+    meter = serializers.ChoiceField(Meter.choices)
+    unit_price = serializers.DecimalField(max_digits=20, decimal_places=10)
+    currency = serializers.CharField()
+    unit = serializers.SerializerMethodField()
+    valid_from = serializers.SerializerMethodField()
+    valid_until = serializers.SerializerMethodField()
+    created_at = serializers.DateTimeField()
+
+    @extend_schema_field({"type": "string", "enum": [UNIT]})
+    def get_unit(self, price: Price) -> str:  # noqa: ARG002 - DRF's signature
+        return UNIT
+
+    @extend_schema_field(serializers.DateTimeField())
+    def get_valid_from(self, price: Price) -> str | None:
+        return _instant(price.valid.lower)
+
+    @extend_schema_field(serializers.DateTimeField(allow_null=True))
+    def get_valid_until(self, price: Price) -> str | None:
+        return _instant(price.valid.upper)
+
+
+def _instant(at: datetime | None) -> str | None:
+    return None if at is None else serializers.DateTimeField().to_representation(at)
+
+
+class QuotaUseSerializer(serializers.Serializer[Any]):
+    """The peak of what is held from now on."""
+
+    share_permille = serializers.IntegerField(source="permille_in_use")
+    memory_mib = serializers.IntegerField(source="mib_in_use")
+    reservations = serializers.IntegerField()
+
+
+class QuotaSerializer(serializers.Serializer[Any]):
+    """`project` null is the whole tenant. 1000 permille is one device."""
+
+    tenant = TypedId("ten", source="tenant_id")
+    project = TypedId("prj", source="project_id", allow_null=True)
+    nominal_permille = serializers.IntegerField()
+    nominal_mib = serializers.IntegerField()
+    max_reservations = serializers.IntegerField()
+    in_use = QuotaUseSerializer(source="*")
+
+
+class QuotaListSerializer(serializers.Serializer[Any]):
+    items = QuotaSerializer(many=True)
+    next = serializers.CharField(allow_null=True)
+
+
+class QuantitiesSerializer(serializers.Serializer[Any]):
+    """Permille-seconds of the device: charged + idle - over_recovery + cut = total; `cut` is 0 on the rating grid."""
+
+    charged = serializers.IntegerField()
+    idle = serializers.IntegerField()
+    over_recovery = serializers.IntegerField(source="over")
+    total = serializers.IntegerField()
+    cut = serializers.IntegerField()
+
+
+class MoneyField(serializers.CharField):
+    """A decimal as text at its currency's own exponent: nothing is rounded on the way out."""
+
+    def to_representation(self, value: Any) -> str:
+        return f"{value:f}"
+
+
+class ReconciliationSerializer(serializers.Serializer[Any]):
+    """charged + discount + idle - over_recovery = cost. `rounding` is the residue of rounded lines, carried by idle."""
+
+    device = TypedId("dev", source="device.id")
+    kind = serializers.CharField(source="device.kind")
+    model = serializers.CharField(source="device.model")
+    simulated = serializers.BooleanField(source="device.simulated")
+    starts_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField()
+    currency = serializers.CharField()
+    cost = MoneyField()
+    charged = MoneyField()
+    discount = MoneyField()
+    idle = MoneyField()
+    over_recovery = MoneyField()
+    rounding = MoneyField()
+    reserved = MoneyField(help_text="Charged for time not delivered; beside the identity, not in it.")
+    permille_seconds = QuantitiesSerializer(source="quantities")

@@ -1,0 +1,24 @@
+"""Addresses under /api/v1/."""
+
+from __future__ import annotations
+
+from django.urls import path
+
+from marketplace.api import catalogue_views as catalogue
+from marketplace.api import reservation_views as views
+
+urlpatterns = [
+    path("offers", catalogue.OffersView.as_view()),
+    path("price-books", catalogue.PriceBooksView.as_view()),
+    path("price-books/<str:book>/prices", catalogue.PricesView.as_view()),
+    path("prices/<str:price>/end", catalogue.EndPriceView.as_view()),
+    path("quotas", catalogue.QuotasView.as_view()),
+    path("reconciliation", catalogue.ReconciliationView.as_view()),
+    path("reservations", views.ReservationsView.as_view()),
+    path("reservations/<str:reservation>", views.ReservationView.as_view()),
+    path("reservations/<str:reservation>/events", views.ReservationEventsView.as_view()),
+    path("reservations/<str:reservation>/resize", views.ResizeView.as_view()),
+    path("reservations/<str:reservation>/release", views.ReleaseView.as_view()),
+    path("reservations/<str:reservation>/extend", views.ExtendView.as_view()),
+    path("reservations/<str:reservation>/start-earlier", views.StartEarlierView.as_view()),
+]

@@ -1,0 +1,49 @@
+"""Tasks: hints from events, and the beat that is the truth. Each loads ids, makes one call, and may be repeated."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+
+from marketplace.services import offer_earlier, queue, rate, reconcile
+from plumbing.tasks import task
+
+QUEUE = "market"
+
+
+@task(queue=QUEUE)
+def reconcile_owner(*, owner: str, **_: Any) -> None:
+    """A lease changed: bring its reservation to where it is, and rate it if it has ended."""
+    reconcile.reconcile_one(owner=UUID(owner), now=timezone.now())
+
+
+@task(queue=QUEUE)
+def reconcile_reservation(*, reservation_id: str, **_: Any) -> None:
+    """A booking was made: if it starts now, it is activating."""
+    reconcile.reconcile_one(owner=UUID(reservation_id), now=timezone.now())
+
+
+@task(queue=QUEUE)
+def rate_dirty(**_: Any) -> None:
+    """Usage arrived, or a phase changed: charge the buckets concerned."""
+    rate.rate_dirty(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def place_queued(**_: Any) -> None:
+    """Room may have come: give it to who has waited longest."""
+    queue.place_queued(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def offer_earlier_starts(**_: Any) -> None:
+    """Room may have come before someone's booked start: offer it."""
+    offer_earlier.offer_earlier(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def reconcile_reservations() -> None:
+    """The truth, whatever events were lost."""
+    reconcile.reconcile(now=timezone.now())
