@@ -12,11 +12,14 @@ from cli.output import Format, say, show_list, show_one
 
 OFFERS = (
     ("id", "id"),
-    ("name", "name"),
-    ("device kind", "device_kind"),
+    ("sku", "sku"),
+    ("title", "title"),
+    ("kind", "device_kind"),
     ("memory MiB>", "slice.memory_mib"),
     ("share ‰>", "slice.share_permille"),
-    ("isolation", "isolation_at_least"),
+    ("isolation", "isolation"),
+    ("simulated", "simulated"),
+    ("online>", "devices_online"),
     ("price>", "price.unit_price"),
     ("currency", "price.currency"),
     ("per", "price.unit"),

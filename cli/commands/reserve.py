@@ -35,6 +35,7 @@ FIELDS = (
     ("currency", "price.currency"),
     ("per", "price.unit"),
     ("may start at", "earlier_start_at"),
+    ("end reason", "end_reason"),
 )
 
 Id = Annotated[str, typer.Argument(metavar="RSV", help="rsv_...")]
@@ -95,7 +96,7 @@ def list_reservations(
 ) -> None:
     """Your reservations, newest first."""
     with session.open_client() as client:
-        rows = client.pages("/reservations", sort="-created_at", **({"filter[state]": state} if state else {}))
+        rows = client.pages("/reservations", sort="-created_at", state=state or None)
         show_list(rows, ROWS, output)
 
 
@@ -127,6 +128,13 @@ def extend(reservation: Id, end: End = "", length: Length = "", output: session.
         raise UsageError("say until when", suggestion="--end 2026-12-01T18:00 or --for 2h")
     with session.open_client() as client:
         show_one(client.post(f"/reservations/{reservation}/extend", {"ends_at": body["ends_at"]}), FIELDS, output)
+
+
+@app.command("start-earlier")
+def start_earlier(reservation: Id, output: session.Output = Format.TABLE) -> None:
+    """Take the earlier start that was offered; the booked length stays."""
+    with session.open_client() as client:
+        show_one(client.post(f"/reservations/{reservation}/start-earlier"), FIELDS, output)
 
 
 @app.command("release")

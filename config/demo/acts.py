@@ -30,7 +30,9 @@ def prepare(stage: Stage) -> None:
         f"{device['capacity_permille']} permille for sale, isolation {device['isolation']}"
     )
     price = publish_prices(stage.operator, kind=str(device["kind"]))
-    stage.screen.say(f"list price {price['unit_price']} {price.get('currency', '')} per device-hour")
+    stage.screen.say(f"list price {price['unit_price']} {price['currency']} per {price['unit']}")
+    stage.screen.say(f"offers: {', '.join(put_on_the_shelf(stage.operator, device))}")
+    stage.began_at = math.ceil(time.time())  # the price holds from before this, and nothing was sold yet
     run = format(int(time.time()), "x")
     for letter in "ABC":
         tenant = make_tenant(stage.operator, stage.site, letter, run=run)

@@ -12,6 +12,7 @@ from config.demo.rest import Api
 
 BOOK = "Demonstration list"
 MEMBER_SCOPES = ["reservation:write", "lease:write", "billing:read", "identity:read"]
+PRESETS = (8, 4, 2)
 NAMES = {"A": "Aurora Robotics", "B": "Baltic Bioinformatics", "C": "Cobalt Weather"}
 
 
@@ -57,11 +58,29 @@ def publish_prices(operator: Api, *, kind: str) -> dict[str, Any]:
         "price-books", {"name": BOOK, "currency": CURRENCY}
     )
     prices: Sequence[dict[str, Any]] = operator.rows(f"price-books/{book['id']}/prices")
-    known = [price for price in prices if price["sku"] == kind and price["valid_until"] is None]
+    known = [
+        price for price in prices if (price["sku"], price["meter"], price["valid_until"]) == (kind, "delivered", None)
+    ]
     if known:
         return dict(known[0])
-    body = {"sku": kind, "meter": "delivered", "unit_price": DEVICE_HOUR_PRICE, "valid_from": None, "valid_until": None}
+    body = {"sku": kind, "meter": "delivered", "unit_price": DEVICE_HOUR_PRICE}
     return dict(operator.post(f"price-books/{book['id']}/prices", body))
+
+
+def put_on_the_shelf(operator: Api, device: dict[str, Any]) -> list[str]:
+    """Offers of this device's kind by their usual sizes, made once; returns their names."""
+    known = {offer["sku"] for offer in operator.rows("offers")}
+    kind = str(device["kind"])
+    for part in PRESETS:
+        sku = f"{kind}-1-{part}"
+        if sku not in known:
+            size = {"memory_mib": int(device["capacity_mib"]) // part, "share_permille": 1000 // part}
+            title = f"1/{part} of a {kind} device"
+            operator.post(
+                "offers",
+                {"sku": sku, "title": title, "profile": f"1/{part}", "slice": size, "device_kind": kind},
+            )
+    return [f"{kind}-1-{part}" for part in PRESETS]
 
 
 def _find(rows: Sequence[dict[str, Any]], name: str) -> dict[str, Any] | None:

@@ -38,3 +38,5 @@ class Timing:
 
 
 FULL = Timing()
+QUICK = Timing(b_ends=34, a_outlives=6, c_length=16, calibration=2, least_steady=6)
+"""The same play for the test that runs on each change."""

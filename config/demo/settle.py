@@ -113,6 +113,9 @@ def judge(stage: Stage, papers: list[Settled], books: dict[str, Any]) -> None:
     check("the ledger is balanced", _is_balanced(balance), f"{len(balance['rows'])} accounts")
     cost, sum_ = Decimal(books["cost"]), _sum(books)
     check("charged + idle - over_recovery = cost", cost == sum_, f"{sum_} = {cost} {books['currency']}")
+    parts = books["permille_seconds"]
+    exact = f"{parts['charged']} + {parts['idle']} - {parts['over_recovery']} = {parts['total']} permille-seconds"
+    check("the same in integers, before any rounding", parts["cut"] == 0, exact)
     invoiced = sum((Decimal(one.invoice["total"]) for one in papers), Decimal(0))
     reserved = sum(
         (Decimal(x["amount"]) for one in papers for x in one.invoice["lines"] if x["kind"] == "reserved"), Decimal(0)
