@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from config.demo.calibrate import calibrate
-from config.demo.cast import Tenant, make_tenant, publish_prices
+from config.demo.cast import Tenant, make_tenant, publish_prices, put_on_the_shelf
 from config.demo.guests import Guest
 from config.demo.measure import Stretch
 from config.demo.numbers import SOON_S, WINDOW_S
