@@ -9,6 +9,8 @@ bind = os.environ.get("VXPU_WEB_BIND", "127.0.0.1:8000")
 worker_class = "gthread"
 workers = int(os.environ.get("VXPU_WEB_WORKERS", "2"))
 threads = int(os.environ.get("VXPU_WEB_THREADS", "4"))
+# One import for all workers: less memory, and a quicker start on few cores. Nothing connects at import.
+preload_app = True
 # No request may last longer; VXPU_IDEMPOTENCY_LEASE_S counts on it.
 timeout = 50
 graceful_timeout = 5

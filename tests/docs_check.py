@@ -45,11 +45,9 @@ def faults_of(page: Path, targets: set[str], code: str) -> Iterator[str]:
 
 def main() -> int:
     targets, code = make_targets(), known_settings()
-    faults = [
-        f"{page.relative_to(ROOT)}: {fault}"
-        for page in pages()
-        for fault in sorted(set(faults_of(page, targets, code)))
-    ]
+    faults = []
+    for page in pages():
+        faults += [f"{page.relative_to(ROOT)}: {fault}" for fault in sorted(set(faults_of(page, targets, code)))]
     for fault in faults:
         print(fault)
     return 1 if faults else 0
