@@ -74,3 +74,10 @@ class IllegalPeriod(Invalid):
 class ReviewClosed(Conflict):
     code = "review_closed"
     title = "This window is not waiting for a review."
+
+
+class BadMessage(Invalid):
+    """`errors` names each field, as elsewhere."""
+
+    code = "bad_message"
+    title = "The message is not one that this door takes."

@@ -8,6 +8,10 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 http = get_asgi_application()
 
-from config.sockets import websocket_urlpatterns  # noqa: E402 - consumers load models, so Django must be up first
+# Consumers load models, so Django must be up first.
+from allocator.live import lifespan  # noqa: E402
+from config.sockets import websocket_urlpatterns  # noqa: E402
 
-application = ProtocolTypeRouter({"http": http, "websocket": URLRouter(websocket_urlpatterns)})
+application = ProtocolTypeRouter(
+    {"http": http, "websocket": URLRouter(websocket_urlpatterns), "lifespan": lifespan}
+)

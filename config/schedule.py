@@ -13,8 +13,14 @@ def every(seconds: float, task: str, queue: str) -> dict[str, Any]:
 BEAT: dict[str, dict[str, Any]] = {
     "drain-outbox": every(1, "config.tasks.drain_outbox", "default"),
     "purge-idempotency-keys": every(3600, "config.tasks.purge_idempotency_keys", "default"),
+    "start-due": every(1, "allocator.tasks.start_due", "allocator"),
+    "watch-nodes": every(2, "allocator.tasks.watch_nodes", "allocator"),
+    "expire-holds": every(5, "allocator.tasks.expire_holds", "allocator"),
+    "prepare-partitions": every(3600, "allocator.tasks.prepare_partitions", "allocator"),
+    "sweep-capacity": every(3600, "allocator.tasks.sweep", "allocator"),
     "rate-dirty": every(2, "marketplace.tasks.rate_dirty", "market"),
     "reconcile-reservations": every(10, "marketplace.tasks.reconcile_reservations", "market"),
     "place-queued": every(10, "marketplace.tasks.place_queued", "market"),
     "offer-earlier-starts": every(15, "marketplace.tasks.offer_earlier_starts", "market"),
+    "close-due-periods": every(300, "billing.tasks.close_due_periods", "billing"),
 }

@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from allocator import tasks as fleet
 from allocator.events import (
     CapacityFreed,
+    DesiredChanged,
     LeaseActivated,
     LeaseEnded,
     LeaseLost,
     LeaseRecovered,
     LeaseResized,
     LeaseUnreachable,
+    NodeRevoked,
     UsageArrived,
 )
 from marketplace import tasks as market
 from marketplace.events import EarlierStartOffered, ReservationConfirmed, ReservationEnded, ReservationQueued
 
 SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
+    DesiredChanged: [fleet.poke_node],
+    NodeRevoked: [fleet.close_node],
     CapacityFreed: [market.place_queued, market.offer_earlier_starts],
     LeaseActivated: [market.reconcile_owner],
     LeaseEnded: [market.reconcile_owner],
     LeaseLost: [market.reconcile_owner],
+    # A smaller size may be room for others.
+    LeaseResized: [market.rate_dirty, market.place_queued, market.offer_earlier_starts],
     # A phase changed: the bucket is dirty already, and no state of the reservation changes.
     LeaseRecovered: [market.rate_dirty],
-    LeaseResized: [market.rate_dirty],
     LeaseUnreachable: [market.rate_dirty],
     UsageArrived: [market.rate_dirty],
     ReservationConfirmed: [market.reconcile_reservation],

@@ -15,8 +15,10 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("api/reference", SpectacularRedocView.as_view(url_name="schema"), name="reference"),
     path("api/errors", pages.error_list, name="errors"),
     path("api/v1/", include("identity.api.urls")),
+    path("api/v1/", include("allocator.api.urls")),
     path("api/v1/", include("billing.api.urls")),
     path("api/v1/", include("marketplace.api.urls")),
+    path("", include("allocator.api.agent_urls")),
 ]
 
 handler404 = "plumbing.api.errors.page_not_found"

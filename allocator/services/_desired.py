@@ -83,9 +83,7 @@ def _wanted(lease: Lease, now: datetime) -> Literal["ready", "suspended", "gone"
     return "suspended" if lease.state == LeaseState.SUSPENDED else "ready"
 
 
-def _next_change(
-    leases: Sequence[Lease], segments: dict[UUID, list[Segment]], now: datetime
-) -> datetime | None:
+def _next_change(leases: Sequence[Lease], segments: dict[UUID, list[Segment]], now: datetime) -> datetime | None:
     instants = [lease.starts_at for lease in leases]
     instants += [lease.ends_at for lease in leases if lease.ends_at is not None]
     instants += [segment.period.lower for pieces in segments.values() for segment in pieces]

@@ -123,9 +123,7 @@ def _node_for(message: Enrol, ticket: Enrolment, now: datetime) -> Node:
 
 
 def _add_key(node: Node, public_key: bytes, now: datetime) -> None:
-    NodeKey.objects.create(
-        tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, node=node, public_key=public_key
-    )
+    NodeKey.objects.create(tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, node=node, public_key=public_key)
 
 
 @db.transaction

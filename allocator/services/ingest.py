@@ -48,9 +48,7 @@ def ingest(*, node_id: UUID, body: bytes, encoding: str, signature: bytes, now: 
     accepted = [one for one in judged if one.status == UsageStatus.ACCEPTED]
     ensure_partitions(days={day_of(one.item.event.data.window_start) for one in accepted if one.item.event})
     _write(judged=judged, node_id=node_id, now=now)
-    return UsageAnswer(
-        results=[UsageResult(id=one.item.id, status=one.status, reason=one.reason) for one in judged]
-    )
+    return UsageAnswer(results=[UsageResult(id=one.item.id, status=one.status, reason=one.reason) for one in judged])
 
 
 def _lease_id(event: UsageEvent) -> UUID | None:
@@ -85,9 +83,7 @@ def _judge_all(items: Sequence[Item], node_id: UUID, now: datetime) -> list[_Jud
 @db.transaction
 def _write(*, judged: Sequence[_Judged], node_id: UUID, now: datetime) -> None:
     counting = [one for one in judged if one.status == UsageStatus.ACCEPTED]
-    measured = [
-        Measured(event=one.item.event, lease=one.lease) for one in counting if one.item.event and one.lease
-    ]
+    measured = [Measured(event=one.item.event, lease=one.lease) for one in counting if one.item.event and one.lease]
     for one, status in zip(counting, store(measured=measured, received_at=now), strict=True):
         one.status = status
         if status == UsageStatus.CONFLICT:
@@ -138,5 +134,6 @@ def _follow_sequences(judged: Sequence[_Judged], now: datetime) -> None:
             fresh[one.lease.pk] = one.lease
     if seqs:
         follow(seqs=seqs, counted=counted, now=now)
-    for lease in fresh.values():
+    # The dirty buckets are the truth; one hint for each tenant wakes the rating.
+    for lease in {lease.tenant_id: lease for lease in fresh.values()}.values():
         outbox.publish(UsageArrived(tenant_id=lease.tenant_id, lease_id=lease.pk))

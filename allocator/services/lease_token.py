@@ -31,4 +31,3 @@ def issue_lease_token(*, lease: Lease, now: datetime) -> str:
         "jti": str(new_uuid()),
     }
     return jwt.encode(claims, server_key(), algorithm="EdDSA")
-

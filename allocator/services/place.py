@@ -113,9 +113,7 @@ def announce_lapsed(*, lease_ids: Sequence[UUID], now: datetime, operator_tenant
     """The news of holds that lapsed."""
     for lease in Lease.objects.filter(pk__in=lease_ids).order_by("pk"):
         outbox.publish(
-            LeaseEnded(
-                tenant_id=lease.tenant_id, lease_id=lease.pk, owner=lease.owner, at=now, reason=lease.end_reason
-            )
+            LeaseEnded(tenant_id=lease.tenant_id, lease_id=lease.pk, owner=lease.owner, at=now, reason=lease.end_reason)
         )
         outbox.publish(CapacityFreed(tenant_id=operator_tenant, device_id=lease.device_id, at=now))
 

@@ -1,37 +1,40 @@
-"""Tell the process that holds a node's connection. A lost poke costs a heartbeat, never more."""
+"""Tell the processes that hold nodes' connections. A lost poke costs a heartbeat, never more."""
 
 from __future__ import annotations
 
+import json
 import logging
+from functools import lru_cache
+from typing import Literal
 from uuid import UUID
 
 import redis
-from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
+from django.conf import settings
 
 log = logging.getLogger(__name__)
 
-
-def group_of(node_id: UUID) -> str:
-    """The channel layer's group of the consumers that hold this node's connections."""
-    return f"node.{node_id}"
+# One channel for all nodes: a sockets' process holds one subscription, however many agents it serves.
+CHANNEL = "vxpu.nodes"
+News = Literal["poke", "revoked"]
 
 
 def poke(*, node_id: UUID) -> None:
-    """Have the node's desired state sent to it."""
-    _send(node_id, {"type": "node.poke"})
+    """Have the node asked to read its desired state."""
+    _publish(node_id, "poke")
 
 
 def close(*, node_id: UUID) -> None:
     """Have the node's connections closed: it was revoked."""
-    _send(node_id, {"type": "node.revoked"})
+    _publish(node_id, "revoked")
 
 
-def _send(node_id: UUID, message: dict[str, str]) -> None:
-    layer = get_channel_layer()
-    if layer is None:
-        return
+def _publish(node_id: UUID, news: News) -> None:
     try:
-        async_to_sync(layer.group_send)(group_of(node_id), message)
+        _client(settings.REDIS_URL).publish(CHANNEL, json.dumps({"node": str(node_id), "news": news}))
     except (redis.RedisError, OSError):
-        log.warning("No channel layer for node %s; it will ask at its next heartbeat", node_id, exc_info=True)
+        log.warning("No way to node %s; it will ask at its next heartbeat", node_id, exc_info=True)
+
+
+@lru_cache(maxsize=4)
+def _client(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)

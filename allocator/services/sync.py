@@ -49,16 +49,6 @@ def sync(*, node_id: UUID, boot_id: str, message: Sync, now: datetime) -> Orders
     return _orders(node_id, message.seq, now)
 
 
-@db.transaction
-def orders(*, node_id: UUID, now: datetime) -> Orders:
-    """The desired state without a report: after a poke, or when the clock has changed it."""
-    node = lock_node(node_id=node_id)
-    if node.state != NodeState.ACTIVE:
-        raise NodeRevoked(f"Node {node.pk} was revoked.")
-    _drain_due(list(Lease.objects.filter(node=node, state__in=ON_NODE, ends_at__lte=now).order_by("pk")), now)
-    return _orders(node_id, 0, now)
-
-
 def _orders(node_id: UUID, answers_seq: int, now: datetime) -> Orders:
     found = read_orders(node_id=node_id, answers_seq=answers_seq, now=now)
     if found.told:

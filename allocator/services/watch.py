@@ -92,6 +92,4 @@ def _lose_sight(node: Node, now: datetime) -> None:
             )
             mark_dirty(leases=[lease], at=silent_since, now=now)
             mark_dirty(leases=[lease], at=now, now=now)
-        outbox.publish(
-            LeaseUnreachable(tenant_id=lease.tenant_id, lease_id=lease.pk, owner=lease.owner, at=now)
-        )
+        outbox.publish(LeaseUnreachable(tenant_id=lease.tenant_id, lease_id=lease.pk, owner=lease.owner, at=now))

@@ -1,0 +1,1 @@
+"""Doors for people (REST) and for agents (HTTP)."""

@@ -1,0 +1,154 @@
+"""Input and output of the allocator's doors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from allocator.models.node import NodeState
+from allocator.models.usage import ReviewState, UsageVerdict
+from plumbing.api.fields import TypedId
+from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
+
+
+class EnrolmentIn(serializers.Serializer[Any]):
+    note = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
+    node = TypedId("nod", required=False, default=None, allow_null=True, help_text="To give that node a new key.")
+
+
+class EnrolmentSerializer(serializers.Serializer[Any]):
+    id = TypedId("enr")
+    one_time_token = serializers.CharField(help_text="Shown this once; good for one enrolment.")
+    expires_at = serializers.DateTimeField()
+
+
+class NodeSerializer(serializers.Serializer[Any]):
+    id = TypedId("nod")
+    hostname = serializers.CharField()
+    agent_version = serializers.CharField()
+    state = serializers.ChoiceField(choices=NodeState.choices)
+    online = serializers.BooleanField(source="is_online")
+    last_seen_at = serializers.DateTimeField(allow_null=True)
+    clock_offset_ms = serializers.IntegerField(allow_null=True, help_text="The agent's clock less ours.")
+    created_at = serializers.DateTimeField()
+
+
+class RevokeIn(serializers.Serializer[Any]):
+    reason = serializers.CharField(max_length=200)
+
+
+class ReadingSerializer(serializers.Serializer[Any]):
+    value = serializers.IntegerField(allow_null=True, help_text="null is not readable, never zero.")
+    at = serializers.DateTimeField(allow_null=True)
+    quality = serializers.ChoiceField(choices=[(quality.value, quality.value) for quality in Quality])
+
+
+class DeviceSerializer(serializers.Serializer[Any]):
+    id = TypedId("dev")
+    node = TypedId("nod", source="node_id")
+    key = serializers.CharField()
+    kind = serializers.ChoiceField(choices=[(kind.value, kind.value) for kind in DeviceKind])
+    model = serializers.CharField()
+    vendor = serializers.CharField()
+    simulated = serializers.BooleanField()
+    compute_units = serializers.IntegerField()
+    capacity_mib = serializers.IntegerField()
+    capacity_permille = serializers.IntegerField()
+    isolation = serializers.ChoiceField(choices=[(mode.value, mode.value) for mode in Isolation])
+    isolation_detail = serializers.CharField()
+    online = serializers.BooleanField()
+    readings = serializers.DictField(child=ReadingSerializer())
+
+
+class SliceSerializer(serializers.Serializer[Any]):
+    memory_mib = serializers.IntegerField()
+    share_permille = serializers.IntegerField()
+
+
+class LeaseSerializer(serializers.Serializer[Any]):
+    id = TypedId("lse")
+    device = TypedId("dev", source="device_id")
+    node = TypedId("nod", source="node_id")
+    state = serializers.ChoiceField(choices=[(state.value, state.value) for state in LeaseState])
+    slice = SliceSerializer()
+    starts_at = serializers.DateTimeField(source="period.starts_at")
+    ends_at = serializers.DateTimeField(source="period.ends_at", allow_null=True)
+    isolation = serializers.ChoiceField(choices=[(mode.value, mode.value) for mode in Isolation])
+    ready_at = serializers.DateTimeField(allow_null=True)
+    ended_at = serializers.DateTimeField(allow_null=True)
+    end_reason = serializers.CharField()
+    version = serializers.IntegerField()
+
+
+class LeaseTokenSerializer(serializers.Serializer[Any]):
+    token = serializers.CharField(help_text="A JWT for the agent of the lease's node; at most 10 minutes.")
+
+
+class WindowSerializer(serializers.Serializer[Any]):
+    window_start = serializers.DateTimeField()
+    window_s = serializers.IntegerField()
+    granted_permille_s = serializers.IntegerField()
+    used_permille_s = serializers.IntegerField()
+    peak_mib = serializers.IntegerField(allow_null=True)
+    throttled_ms = serializers.IntegerField(allow_null=True)
+    contended = serializers.BooleanField()
+    state = serializers.ChoiceField(choices=[(state.value, state.value) for state in LeaseState])
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    lease = TypedId("lse", source="lease_id")
+    windows_counted = serializers.IntegerField()
+    used_permille_s = serializers.IntegerField()
+    granted_permille_s = serializers.IntegerField()
+    peak_mib = serializers.IntegerField(allow_null=True)
+    seqs_missing = serializers.IntegerField(help_text="Windows that the agent made and that never came.")
+    quarantined = serializers.IntegerField()
+    windows = WindowSerializer(many=True)
+
+
+class CalendarQuery(serializers.Serializer[Any]):
+    # `from` is a word of Python's, so the fields are declared by name.
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        return {"from": serializers.DateTimeField(), "to": serializers.DateTimeField()}
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["from"] >= attrs["to"]:
+            raise serializers.ValidationError({"to": ["Must be later than `from`."]})
+        return attrs
+
+
+class TakenSerializer(serializers.Serializer[Any]):
+    """Capacity that is taken; whose it is, is told to its tenant and to operators only."""
+
+    starts_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField(allow_null=True)
+    slice = SliceSerializer()
+    whole = serializers.BooleanField()
+    lease = serializers.SerializerMethodField()
+
+    @extend_schema_field({"type": ["string", "null"], "example": "lse_01k2v7x9qefh8r8x5m3n1p0s4t"})
+    def get_lease(self, piece: Any) -> str | None:
+        shown: str | None = piece.lease
+        return shown
+
+
+class CalendarSerializer(serializers.Serializer[Any]):
+    device = TypedId("dev", source="device_id")
+    items = TakenSerializer(many=True)
+
+
+class QuarantinedSerializer(serializers.Serializer[Any]):
+    id = TypedId("qrn")
+    node = TypedId("nod", source="node_id")
+    lease = TypedId("lse", source="lease_id", allow_null=True)
+    verdict = serializers.ChoiceField(choices=UsageVerdict.choices)
+    reason = serializers.CharField()
+    state = serializers.ChoiceField(choices=ReviewState.choices)
+    received_at = serializers.DateTimeField()
+    event = serializers.DictField(help_text="As sent.")
+
+
+class ReleasedSerializer(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(choices=["accepted", "duplicate", "conflict"])

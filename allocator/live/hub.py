@@ -1,0 +1,133 @@
+"""One per sockets' process: hears the news for all nodes on one subscription, and beats the process's pulse.
+
+Channels' own layer is not used: it refuses a connection while Valkey is away, and an agent that cannot connect closes
+its gates. Here a lost Valkey costs pokes only; after it is back every node is poked once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any, Protocol
+from weakref import WeakKeyDictionary
+
+import redis.asyncio
+from asgiref.typing import ASGIReceiveCallable, ASGISendCallable, Scope
+from channels.db import database_sync_to_async
+from django.conf import settings
+from django.db import InterfaceError, OperationalError
+from django.utils import timezone
+from psycopg_pool import PoolTimeout
+
+from allocator.services import watch
+from allocator.services.poke import CHANNEL, News
+from plumbing.rowsec import system_scope
+
+log = logging.getLogger(__name__)
+
+PULSE_S = 2
+RETRY_S = 1.0
+DATABASE_AWAY = (OperationalError, InterfaceError, PoolTimeout)
+
+
+class Member(Protocol):
+    """A consumer that holds a node's connection."""
+
+    async def take_news(self, news: News) -> None: ...
+
+
+class Hub:
+    """Members by node id. `start` is idempotent; `stop` waits for the loops' end."""
+
+    def __init__(self) -> None:
+        self._members: dict[str, set[Member]] = defaultdict(set)
+        self._loops: list[asyncio.Task[None]] = []
+        self._sending: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        if not self._loops:
+            self._loops = [asyncio.create_task(self._listen()), asyncio.create_task(self._beat())]
+
+    async def stop(self) -> None:
+        for loop in self._loops:
+            loop.cancel()
+        await asyncio.gather(*self._loops, return_exceptions=True)
+        self._loops = []
+
+    def join(self, node_id: str, member: Member) -> None:
+        self._members[node_id].add(member)
+
+    def leave(self, node_id: str, member: Member) -> None:
+        self._members[node_id].discard(member)
+        if not self._members[node_id]:
+            del self._members[node_id]
+
+    def tell(self, node_id: str, news: News) -> None:
+        """Each member in a task of its own: a stalled connection holds up nobody."""
+        for member in tuple(self._members.get(node_id, ())):
+            sending = asyncio.create_task(member.take_news(news))
+            self._sending.add(sending)
+            sending.add_done_callback(self._sending.discard)
+
+    async def _listen(self) -> None:
+        while True:
+            try:
+                async with redis.asyncio.Redis.from_url(settings.REDIS_URL) as client, client.pubsub() as pubsub:
+                    await pubsub.subscribe(CHANNEL)
+                    await self._hear(pubsub)
+            except (redis.RedisError, OSError):
+                log.warning("Valkey is away; nodes are served at their heartbeats", exc_info=True)
+                await asyncio.sleep(RETRY_S)
+
+    async def _hear(self, pubsub: Any) -> None:
+        async for message in pubsub.listen():
+            if message["type"] == "subscribe":
+                for node_id in tuple(self._members):  # whatever was said while we could not hear
+                    self.tell(node_id, "poke")
+            elif message["type"] == "message":
+                told = json.loads(message["data"])
+                self.tell(str(told["node"]), told["news"])
+
+    async def _beat(self) -> None:
+        """The watch holds a node's silence against it only while this process was up to hear it."""
+        while True:
+            try:
+                await database_sync_to_async(_beat_once)()
+            except DATABASE_AWAY:
+                log.warning("The database is away", exc_info=True)
+            await asyncio.sleep(PULSE_S)
+
+
+def _beat_once() -> None:
+    with system_scope():
+        watch.beat(part=watch.DOOR, now=timezone.now())
+
+
+_hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()
+
+
+def hub() -> Hub:
+    """The running loop's hub, started."""
+    found = _hubs.setdefault(asyncio.get_running_loop(), Hub())
+    found.start()
+    return found
+
+
+async def lifespan(scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:  # noqa: ARG001 - ASGI
+    """The process's pulse begins with the process, not with the first node that finds its way back."""
+    answers: dict[str, Callable[[], Any]] = {
+        "lifespan.startup": lambda: send({"type": "lifespan.startup.complete"}),
+        "lifespan.shutdown": lambda: send({"type": "lifespan.shutdown.complete"}),
+    }
+    while True:
+        message = await receive()
+        if message["type"] == "lifespan.startup":
+            hub()
+        else:
+            await hub().stop()
+        await answers[message["type"]]()
+        if message["type"] == "lifespan.shutdown":
+            return

@@ -1,0 +1,55 @@
+"""What runs by the clock or on an event. Each loads ids and makes one service call."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.utils import timezone
+
+from allocator.services import hold, partitions, poke, watch
+from allocator.services import start_due as due
+from allocator.services import sweep as sweeping
+from plumbing.tasks import task
+
+
+@task(queue="allocator")
+def start_due() -> None:
+    """Every second: drain what is over, and poke the nodes for which the clock changed something."""
+    for node_id in due.start_due(now=timezone.now()):
+        poke.poke(node_id=node_id)
+
+
+@task(queue="allocator")
+def watch_nodes() -> None:
+    """Every two seconds: nodes that have fallen silent."""
+    watch.mark_unreachable(now=timezone.now())
+
+
+@task(queue="allocator")
+def expire_holds() -> None:
+    """Every few seconds: tidy up lapsed holds and tell their owners. Bookings do not wait for it."""
+    hold.expire_holds(now=timezone.now())
+
+
+@task(queue="allocator")
+def poke_node(*, node_id: str, tenant_id: str) -> None:  # noqa: ARG001 - an event's fields
+    """On DesiredChanged."""
+    poke.poke(node_id=UUID(node_id))
+
+
+@task(queue="allocator")
+def close_node(*, node_id: str, tenant_id: str) -> None:  # noqa: ARG001 - an event's fields
+    """On NodeRevoked."""
+    poke.close(node_id=UUID(node_id))
+
+
+@task(queue="allocator")
+def prepare_partitions() -> None:
+    """Every hour: partitions for the days to come."""
+    partitions.ensure_ahead(now=timezone.now())
+
+
+@task(queue="allocator")
+def sweep() -> None:
+    """Every hour: violations are logged as errors."""
+    sweeping.sweep()
