@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -9,9 +10,10 @@ from uuid import UUID
 from allocator import facade as allocator
 from marketplace.models import Offer, Placement, Reservation
 from marketplace.services._pricing import price_at
+from marketplace.services._quota import check_quota
 from marketplace.services.wish import Order
 from plumbing import db
-from vxpu.market import LeaseView, Wish
+from vxpu.market import Candidate, LeaseView, Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +54,23 @@ def draft_of(terms: Terms, *, now: datetime) -> Reservation:
     )
 
 
+@db.transaction_required
+def book_lease(
+    *, tenant_id: UUID, project_id: UUID, owner: UUID, wish: Wish, candidates: Sequence[Candidate], now: datetime
+) -> LeaseView:
+    """The database has the last word on the candidates. The caller has checked the quota for the wish; a whole device
+    may be more than was asked, and is checked here. Raises DoesNotFit, QuotaExceeded."""
+    lease = allocator.book(
+        tenant_id=tenant_id, owner=owner, wish=wish, candidates=list(candidates), hold_until=None, now=now
+    )
+    if lease.slice != wish.slice:
+        check_quota(
+            tenant_id=tenant_id, project_id=project_id, piece=lease.slice, period=wish.period, leave_out=owner,
+            is_new=False,
+        )  # fmt: skip
+    return lease
+
+
 def take_lease(reservation: Reservation, *, lease: LeaseView) -> dict[str, object]:
     """Bind a lease and the price that holds at its start; the same values are returned, for a guarded update."""
     price = price_at(
@@ -61,6 +80,9 @@ def take_lease(reservation: Reservation, *, lease: LeaseView) -> dict[str, objec
     bound: dict[str, object] = {
         "lease_id": lease.id,
         "device_id": lease.device_id,
+        # A whole device is as large as it is, whatever was asked.
+        "memory_mib": lease.slice.memory_mib,
+        "share_permille": lease.slice.share_permille,
         "price_id": price.price_id,
         "unit_price": price.unit_price,
     }

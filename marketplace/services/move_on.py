@@ -9,7 +9,7 @@ from allocator import facade as allocator
 from allocator.errors import DoesNotFit
 from marketplace import locks
 from marketplace.models import Reservation, ReservationState
-from marketplace.services._booking import note_placement
+from marketplace.services._booking import book_lease, note_placement
 from marketplace.services._transition import SYSTEM, move
 from marketplace.services.wish import wish_again
 from plumbing import db
@@ -43,8 +43,8 @@ def _move_on(*, reservation_id: UUID, now: datetime) -> bool:
 def _place_anew(row: Reservation, *, now: datetime) -> None:
     wish = wish_again(row, period=Period(starts_at=max(now, row.starts_at), ends_at=row.ends_at))
     candidates = allocator.propose(wish=wish, now=now)
-    lease = allocator.book(
-        tenant_id=row.tenant_id, owner=row.pk, wish=wish, candidates=candidates, hold_until=None, now=now
+    lease = book_lease(
+        tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk, wish=wish, candidates=candidates, now=now
     )
     back_to = S.CONFIRMED if row.starts_at > now else S.ACTIVATING
     move(row, back_to, actor=SYSTEM, reason="placed on another device", now=now, lease_id=lease.id,

@@ -15,7 +15,7 @@ from marketplace import locks, selectors
 from marketplace.errors import WrongPeriod
 from marketplace.events import ReservationConfirmed, ReservationQueued
 from marketplace.models import Reservation, ReservationState
-from marketplace.services._booking import Terms, draft_of, note_placement, take_lease
+from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota, check_wish
 from marketplace.services._transition import SYSTEM, amend, move
 from marketplace.services.wish import slice_of, wish_again
@@ -95,8 +95,8 @@ def _place_one(*, reservation_id: UUID, now: datetime) -> int:
     billing.authorize(account_id=row.account_id, now=now)
     wish = wish_again(row, period=period)
     candidates = allocator.propose(wish=wish, now=now)
-    lease = allocator.book(
-        tenant_id=row.tenant_id, owner=row.pk, wish=wish, candidates=candidates, hold_until=None, now=now
+    lease = book_lease(
+        tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk, wish=wish, candidates=candidates, now=now
     )
     bound = take_lease(row, lease=lease)
     move(

@@ -13,7 +13,7 @@ from identity import facade as identity
 from marketplace.events import ReservationConfirmed
 from marketplace.models import Reservation, ReservationState
 from marketplace.services import queue
-from marketplace.services._booking import Terms, draft_of, note_placement, take_lease
+from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota
 from marketplace.services.wish import Order, refusal, wish_of
 from plumbing import db, outbox
@@ -68,14 +68,10 @@ def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Re
     )
     billing.authorize(account_id=terms.account_id, now=now)
     reservation_id = new_uuid()
-    lease = allocator.book(
-        tenant_id=order.tenant_id,
-        owner=reservation_id,
-        wish=wish,
-        candidates=list(candidates),
-        hold_until=None,
+    lease = book_lease(
+        tenant_id=order.tenant_id, project_id=order.project_id, owner=reservation_id, wish=wish, candidates=candidates,
         now=now,
-    )
+    )  # fmt: skip
     reservation = draft_of(terms, now=now)
     reservation.id = reservation_id
     reservation.state = ReservationState.CONFIRMED

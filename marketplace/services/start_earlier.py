@@ -11,7 +11,7 @@ from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.errors import NothingEarlier, WrongState
 from marketplace.models import Reach, Reservation, ReservationState
-from marketplace.services._booking import note_placement, take_lease
+from marketplace.services._booking import book_lease, note_placement, take_lease
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import move
 from marketplace.services.offer_earlier import period_from
@@ -65,8 +65,8 @@ def _rebook(row: Reservation, *, period: Period, now: datetime) -> LeaseView:
     wish = wish_again(row, period=period)
     try:
         candidates = allocator.propose(wish=wish, now=now)
-        return allocator.book(
-            tenant_id=row.tenant_id, owner=row.pk, wish=wish, candidates=candidates, hold_until=None, now=now
+        return book_lease(
+            tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk, wish=wish, candidates=candidates, now=now
         )
     except DoesNotFit as error:
         ways = "Nothing changed: the booked start stands."
