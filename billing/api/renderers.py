@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from rest_framework.renderers import BaseRenderer
@@ -16,10 +15,5 @@ class CsvRenderer(BaseRenderer):
     format = "csv"
     charset = "utf-8"
 
-    def render(
-        self,
-        data: Any,
-        accepted_media_type: str | None = None,
-        renderer_context: Mapping[str, Any] | None = None,  # noqa: ARG002
-    ) -> bytes:
+    def render(self, data: Any, *_: Any, **__: Any) -> bytes:
         return (data if isinstance(data, str) else json.dumps(data)).encode()

@@ -15,6 +15,7 @@ from billing import facade as billing
 from billing.errors import PeriodClosed, PeriodOverlaps
 from billing.models import Charge, Invoice, NumberSeries, Txn
 from billing.services import close_period as closing
+from plumbing.db import TransactionMissing
 from tests.billing.factories import HOUR, NOON, charge, close, make_account, make_item
 from tests.racing import OtherConnection, race
 from vxpu.money import AccountView
@@ -126,6 +127,16 @@ def test_the_same_top_up_from_eight_senders_is_one_entry() -> None:
     outcomes = race(*[top_up] * 8)
     assert len({outcome.id for outcome in outcomes}) == 1
     assert Txn.objects.count() == 1
+
+
+def test_charge_and_authorize_want_the_callers_transaction() -> None:
+    account = make_account()
+    with pytest.raises(TransactionMissing):
+        billing.authorize(account_id=account.id, now=NOON)
+    with pytest.raises(TransactionMissing):
+        billing.charge(
+            account_id=account.id, tenant_id=account.tenant_id, source=account.id, bucket=NOON, items=[], now=NOON
+        )
 
 
 def test_a_running_close_holds_no_reservation_up() -> None:

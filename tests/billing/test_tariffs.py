@@ -53,7 +53,7 @@ def test_time_without_a_price_is_refused() -> None:
         [PriceSpan(UUID(int=1), Decimal(1), NOON, HALF)],
         [
             PriceSpan(UUID(int=1), Decimal(1), NOON, HALF),
-            PriceSpan(UUID(int=2), Decimal(1), HALF + timedelta(seconds=1)),
+            PriceSpan(UUID(int=2), Decimal(1), HALF + HOUR / 60),
         ],
     ]
     for prices in holes:
