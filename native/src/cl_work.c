@@ -5,7 +5,7 @@
 #include "workers.h"
 
 /* Kinds of work that have no kernel of their own. */
-enum { KEY_NATIVE = 1, KEY_COPY, KEY_COPY_IMAGE, KEY_FILL };
+enum { KEY_NATIVE = 1, KEY_COPY, KEY_COPY_IMAGE, KEY_FILL, KEY_RECORDED };
 
 static uint64_t key_of_kernel(cl_kernel kernel)
 {
@@ -187,13 +187,25 @@ cl_int clEnqueueFillImage(cl_command_queue q, cl_mem image, const void *color,
                                         waits, list, out));
 }
 
-cl_int clEnqueueSVMMemcpy(cl_command_queue q, cl_bool blocking, void *to,
-                          const void *from, size_t size, cl_uint waits,
-                          const cl_event *list, cl_event *event)
+static cl_int enqueue_svm_copy(cl_command_queue q, cl_bool blocking, void *to,
+                               const void *from, size_t size, cl_uint waits,
+                               const cl_event *list, cl_event *event)
 {
     GATED(vx_estimate_mix(KEY_COPY, size),
           vx_real()->clEnqueueSVMMemcpy(q, blocking, to, from, size, waits,
                                         list, out));
+}
+
+cl_int clEnqueueSVMMemcpy(cl_command_queue q, cl_bool blocking, void *to,
+                          const void *from, size_t size, cl_uint waits,
+                          const cl_event *list, cl_event *event)
+{
+    cl_int err = enqueue_svm_copy(q, blocking, to, from, size, waits, list,
+                                  event);
+    /* A synchronising call as well. */
+    if (blocking && vx_layer_mode() == VX_LIMIT)
+        vx_launch_settle();
+    return err;
 }
 
 cl_int clEnqueueSVMMemFill(cl_command_queue q, void *to, const void *pattern,
@@ -203,4 +215,15 @@ cl_int clEnqueueSVMMemFill(cl_command_queue q, void *to, const void *pattern,
     GATED(vx_estimate_mix(KEY_FILL, size),
           vx_real()->clEnqueueSVMMemFill(q, to, pattern, pattern_size, size,
                                          waits, list, out));
+}
+
+cl_int clEnqueueCommandBufferKHR(cl_uint n, cl_command_queue *queues,
+                                 void *buffer, cl_uint waits,
+                                 const cl_event *list, cl_event *event)
+{
+    /* Its queue may be the one it was recorded for: then none is named. */
+    cl_command_queue q = n && queues ? queues[0] : NULL;
+    GATED(vx_estimate_mix(KEY_RECORDED, (uint64_t)(uintptr_t)buffer),
+          vx_real()->clEnqueueCommandBufferKHR(n, queues, buffer, waits, list,
+                                               out));
 }

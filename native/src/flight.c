@@ -203,7 +203,7 @@ void vx_flight_flush(void)
         return;
     unsigned n = copy_flights(seen);
     for (unsigned i = 0; i < n; i++)
-        if (i == 0 || seen[i].queue != seen[i - 1].queue)
+        if (seen[i].queue && (i == 0 || seen[i].queue != seen[i - 1].queue))
             vx_real()->clFlush(seen[i].queue);
     atomic_flag_clear(&reaping);
 }

@@ -18,8 +18,8 @@ struct vx_region {
     int lock_fd;
     dev_t lock_dev;
     ino_t lock_ino;
-    int slot;       /* -1: not registered */
-    uint64_t epoch; /* of our slot when we claimed it */
+    _Atomic int slot; /* -1: not registered */
+    vx_u64 epoch;     /* of our slot when we claimed it */
     vx_u64 held_bytes[VX_MAX_DEVICES]; /* what this process has reserved */
     char path[128];
 };
@@ -45,7 +45,9 @@ void vx_slots_unlock_arbiter(struct vx_region *r);
 
 static inline struct vx_slot *vx_region_slot(struct vx_region *r)
 {
-    return &r->usage->slot[r->slot];
+    /* -1 only in a fork's child, and that registers before anything else. */
+    int slot = r->slot;
+    return &r->usage->slot[slot < 0 ? 0 : slot];
 }
 
 #endif

@@ -111,11 +111,11 @@ static bool fill_from_loader(void)
     return true;
 }
 
-static void make_ready(bool ask_loader)
+static void make_ready(void)
 {
     pthread_mutex_lock(&lock);
     if (!atomic_load(&found)) {
-        bool got = ask_loader && fill_from_loader();
+        bool got = fill_from_loader();
         for (unsigned i = 0; !got && i < ENTRIES; i++)
             set_member(&entries[i], NULL);
         atomic_store(&found, got);
@@ -126,14 +126,14 @@ static void make_ready(bool ask_loader)
 bool vx_real_found(void)
 {
     if (!atomic_load(&found))
-        make_ready(true);
+        make_ready();
     return atomic_load(&found);
 }
 
 const struct vx_real *vx_real(void)
 {
     if (!atomic_load_explicit(&found, memory_order_acquire))
-        make_ready(true);
+        make_ready();
     return &table;
 }
 

@@ -4,6 +4,7 @@ import os
 import time
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 ROOT = Path("/sys/fs/cgroup")
 PERIOD_US = 10_000  # with 100 ms a slice of 25 % stalls for 75 ms at a time
@@ -18,7 +19,7 @@ class CpuGroup:
         self._paths = [root / f"vxpu-test-{os.getpid()}-{name}" for root in roots]
         self._quota_us = PERIOD_US * units * quota_permille // 1000 if quota_permille else None
 
-    def __enter__(self) -> "CpuGroup":
+    def __enter__(self) -> Self:
         for path in self._paths:
             path.mkdir()
         if self._quota_us and self._v2:

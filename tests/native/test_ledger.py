@@ -3,6 +3,7 @@
 import os
 import subprocess
 from collections.abc import Callable
+from typing import Self
 
 import pytest
 
@@ -20,7 +21,7 @@ class Ledger:
         command = [str(BUILD / "tests/ledger"), *args]
         self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def __enter__(self) -> "Ledger":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
