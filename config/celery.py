@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
+import time
+from typing import Any
 
 from celery import Celery
 from kombu import Queue
@@ -16,19 +18,40 @@ log = logging.getLogger(__name__)
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 
 QUEUES = ("default", "allocator", "market", "billing")
+QUIET_S = 5
 DRAIN = "config.tasks.drain_outbox"
+
+
+
+def route(name: str, *unused: Any, **options: Any) -> dict[str, str] | None:  # noqa: ARG001 - Celery's signature
+    """The queue that the task was declared with."""
+    from plumbing.tasks import QUEUE_OF  # needs settings, which are not there yet when this module loads
+
+    return {"queue": QUEUE_OF[name]} if name in QUEUE_OF else None
+
 
 app = Celery("vxpu")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.conf.task_default_queue = "default"
 app.conf.task_queues = [Queue(name) for name in QUEUES]
+app.conf.task_routes = (route,)
 app.conf.beat_schedule = BEAT
 app.autodiscover_tasks(["plumbing", "identity", "allocator", "billing", "marketplace", "config"])
 
 
+_quiet_until = 0.0
+
+
 def nudge_outbox() -> None:
-    """Ask for a drain right after a commit. If the broker is away the beat does it: the row is safe."""
+    """Ask for a drain right after a commit. If the broker is away the beat does it: the row is safe.
+
+    After a failure this process does not try again for some seconds, so that requests do not wait for a dead broker.
+    """
+    global _quiet_until  # noqa: PLW0603 - one circuit breaker a process
+    if time.monotonic() < _quiet_until:
+        return
     try:
         app.send_task(DRAIN, queue="default", retry=False, ignore_result=True)
     except (BrokerError, OSError):
+        _quiet_until = time.monotonic() + QUIET_S
         log.warning("The broker is away; the outbox waits for the beat", exc_info=True)

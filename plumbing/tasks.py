@@ -12,6 +12,20 @@ from django.db import InterfaceError, OperationalError
 from plumbing.rowsec import system_scope
 
 
+# Task name -> queue; the app's router (config/celery.py) reads it.
+QUEUE_OF: dict[str, str] = {}
+DEFAULTS: dict[str, Any] = {
+    "acks_late": True,
+    "reject_on_worker_lost": True,
+    "ignore_result": True,
+    "autoretry_for": (OperationalError, InterfaceError),
+    "retry_backoff": True,
+    "retry_backoff_max": 60,
+    "retry_jitter": True,
+    "max_retries": 60,
+}
+
+
 def task(*, queue: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Declare a task on `queue`: keywords only, in the system scope, acknowledged when done, retried with back-off.
 
@@ -20,7 +34,7 @@ def task(*, queue: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     reconciler will come by.
     """
 
-    def declare(function: Callable[..., Any]) -> Any:
+    def decorate(function: Callable[..., Any]) -> Any:
         @wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
             if args:
@@ -28,18 +42,9 @@ def task(*, queue: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
             with system_scope():
                 return function(**kwargs)
 
-        return shared_task(  # type: ignore[no-untyped-call]
-            name=f"{function.__module__}.{function.__name__}",
-            queue=queue,
-            acks_late=True,
-            reject_on_worker_lost=True,
-            ignore_result=True,
-            autoretry_for=(OperationalError, InterfaceError),
-            retry_backoff=True,
-            retry_backoff_max=60,
-            retry_jitter=True,
-            max_retries=60,
-            **options,
-        )(run)
+        name = f"{function.__module__}.{function.__name__}"
+        QUEUE_OF[name] = queue
+        declare = shared_task(name=name, **{**DEFAULTS, **options})  # type: ignore[no-untyped-call]
+        return declare(run)
 
-    return declare
+    return decorate

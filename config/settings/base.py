@@ -132,9 +132,13 @@ CELERY_TIMEZONE = "UTC"
 CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+CELERY_BROKER_CONNECTION_MAX_RETRIES = None
+CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 # A task of a dead worker is delivered again after this time; the reconcilers are quicker than that.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 600, "socket_timeout": 5, "socket_connect_timeout": 2, "retry_on_timeout": False,
+    # A sender gives up at once: the outbox keeps the news. Workers have their own, endless, retries.
+    "max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0,
 }
 
 LOGGING: dict[str, Any] = {
