@@ -75,8 +75,9 @@ def make_member(*, by: Person, role: str = "member", project: Project | None = N
     with system_scope():
         member = members.add(by=principal, role=role, project_id=project.pk if project else None, **wanted)
         token = tokens.create(
-            by=principal, user_id=member.user_id, name="test", scopes=ROLE_SCOPES[role] & principal.scopes or
-            ROLE_SCOPES[role], expires_at=now.replace(year=now.year + 1), now=now,
+            by=principal, user_id=member.user_id, name="test",
+            scopes={scope for scope in ROLE_SCOPES[role] if principal.may(scope)},
+            expires_at=now.replace(year=now.year + 1), now=now,
         )  # fmt: skip
     return Person(user=member.user, secret=token.secret)
 
