@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
@@ -80,11 +81,11 @@ class InvoiceCsvView(BillingView):
         operation_id="get_invoice_csv", tags=["billing"],
         responses={(200, "text/csv"): OpenApiResponse(OpenApiTypes.STR, description="One row a line, RFC 4180.")},
     )  # fmt: skip
-    def get(self, request: Request, invoice: str) -> Response:
+    def get(self, request: Request, invoice: str) -> HttpResponse:
         """The lines of an invoice as CSV; their amounts add up to `invoice_total`."""
         found = facade.get_invoice(tenant_id=self.tenant(request), invoice_id=path_id("inv", invoice))
         name = {"Content-Disposition": f'attachment; filename="{found.number}.csv"'}
-        return Response(facade.invoice_csv(found), content_type="text/csv; charset=utf-8", headers=name)
+        return HttpResponse(facade.invoice_csv(found), content_type="text/csv; charset=utf-8", headers=name)
 
 
 class ClosePeriodView(DomainView):
