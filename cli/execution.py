@@ -28,19 +28,24 @@ _MAX_LINE = 64 * 1024
 _FROM_AGENT: TypeAdapter[ExecStarted | ExecRefused | ExecEnded] = TypeAdapter(FromAgent)
 
 
+# The agent's own codes (docs/agent.md); those that are not here are states that may pass: "conflict".
+_REFUSALS = {
+    "bad_token": ExitCode.NOT_AUTHENTICATED,
+    "expired_token": ExitCode.NOT_AUTHENTICATED,
+    "not_found": ExitCode.NOT_FOUND,
+    "superseded": ExitCode.NODE_LOST,
+    "gate_closed": ExitCode.UNAVAILABLE,
+    "usage": ExitCode.USAGE,
+}
+
+
 class AgentRefused(CliError):
     """The agent would not start the program; `code` says why."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(f"the node refused to start the program: {detail} ({code})")
         self.code = code
-        self.exit_code = {
-            "forbidden": ExitCode.FORBIDDEN,
-            "not_found": ExitCode.NOT_FOUND,
-            "expired": ExitCode.EXPIRED,
-            "bad_token": ExitCode.NOT_AUTHENTICATED,
-            "usage": ExitCode.USAGE,
-        }.get(code, ExitCode.CONFLICT)
+        self.exit_code = _REFUSALS.get(code, ExitCode.CONFLICT)
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -85,14 +84,10 @@ def list_nodes(output: session.Output = Format.TABLE) -> None:
 @node.command("enrol")
 def enrol(
     note: Annotated[str, typer.Option(help="what the machine is, for your records")] = "",
-    valid_for: Annotated[str, typer.Option("--for", help="how long the one-time token is good")] = "1h",
     output: session.Output = Format.TABLE,
 ) -> None:
-    """Make a one-time token that lets one machine join; it is shown once."""
-    from cli.clock import parse_duration
-
-    body = {"note": note, "ttl_s": parse_duration(valid_for) // timedelta(seconds=1)}
+    """Make a one-time token that lets one machine join within the hour; it is shown once."""
     with session.open_client() as client:
-        made = client.post("/enrolments", body)
-        say(f"on the machine: vxpu-agent enrol --server {client.server}, with the token on its standard input")
+        made = client.post("/enrolments", {"note": note})
+        say(f"on the machine: vxpu-agent enrol --server {client.server}, with the token in a file (--token-file)")
     show_one(made, (("token", "one_time_token"), ("expires at", "expires_at"), ("id", "id")), output)

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,7 +42,7 @@ def run(
     env: Annotated[
         list[str] | None, typer.Option("--env", "-e", metavar="K=V", help="environment of the program")
     ] = None,
-    cwd: Annotated[str, typer.Option(help="folder to start in, as the slice sees it")] = "",
+    cwd: Annotated[str, typer.Option(help="folder to start in (default: this one; the slice sees it read-only)")] = "",
     socket: Annotated[str, typer.Option(envvar="VXPU_AGENT_SOCKET", help="the agent's UNIX socket")] = "",
 ) -> None:
     """Run a program inside a slice on this node.
@@ -85,7 +86,8 @@ class _Program:
     def __init__(self, argv: Sequence[str], env: dict[str, str], cwd: str, socket: str) -> None:
         from vxpu.wire.exec import SOCKET_PATH
 
-        self.argv, self.env, self.cwd, self.socket = argv, env, cwd, socket or SOCKET_PATH
+        self.argv, self.env, self.socket = argv, env, socket or SOCKET_PATH
+        self.cwd = cwd or str(Path.cwd())  # the node shows this folder to the slice, read-only
 
     def run(self, client: Client, lease_id: str, limit_s: float | None) -> ExecEnded:
         from cli.execution import Agent, run_in_slice

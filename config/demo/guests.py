@@ -32,7 +32,7 @@ class Guest:
         environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(Path.home())}
         environment |= {"VXPU_SERVER": site, "VXPU_TOKEN": token, "VXPU_AGENT_SOCKET": str(socket)}
         return cls._launch(
-            [*_vxpu(), "run", "--lease", lease, "--env", f"PYTHONPATH={ROOT}", "--cwd", "/", "--",
+            [*_vxpu(), "run", "--lease", lease, "--env", f"PYTHONPATH={ROOT}", "--",
              sys.executable, "-m", f"config.demo.programs.{program}", *args],
             environment,
         )  # fmt: skip

@@ -5,8 +5,10 @@ A refusal is OpenCL's own CL_MEM_OBJECT_ALLOCATION_FAILURE; anything else is not
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -44,8 +46,14 @@ def carries_on(device: Device) -> bool:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--hold", type=float, default=0, help="keep the memory this many seconds before giving it back")
+    args = parser.parse_args()
     device = Device.open()
     taken, total, refusal = fill(device)
+    if args.hold:
+        print("steady", file=sys.stderr, flush=True)
+        time.sleep(args.hold)
     for buffer in taken:
         buffer.release()
     alive = carries_on(device)
