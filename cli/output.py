@@ -74,9 +74,14 @@ def _name(row: Row) -> str:
     return str(next((row[key] for key in ("id", "name", "number", "code") if row.get(key)), ""))
 
 
+_LONG_PRICE = re.compile(r"(\d+\.\d\d\d*?)0+")
+
+
 def _text(value: Any) -> str:
     if value is None:
         return "n/a"
+    if isinstance(value, str) and (price := _LONG_PRICE.fullmatch(value)):
+        return price[1]  # "36.0000000000" is 36.00 to a reader; json keeps every digit
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list) and all(isinstance(one, str) for one in value):

@@ -88,8 +88,9 @@ def _stay(stack: Stack, screen: Screen) -> None:
     screen.step(f"The site stays up at {stack.urls['web']} (API documentation: {stack.urls['web']}/api/docs)")
     screen.say(f"log in: export VXPU_SERVER={stack.urls['web']} VXPU_TOKEN=$(cat {stack.layout.var}/operator.token)")
     screen.say("then for example: vxpu device list.  Ctrl-C stops everything.")
-    while True:
-        signal.pause()
+    with suppress(Interrupted):
+        while True:
+            signal.pause()
 
 
 if __name__ == "__main__":
