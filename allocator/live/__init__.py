@@ -10,4 +10,4 @@ from vxpu.wire.node import SOCKET_PATH
 
 __all__ = ["NodeConsumer", "lifespan", "websocket_urlpatterns"]
 
-websocket_urlpatterns = [path(SOCKET_PATH.lstrip("/"), NodeConsumer.as_asgi())]
+websocket_urlpatterns = [path(SOCKET_PATH.lstrip("/"), NodeConsumer.as_asgi())]  # type: ignore[arg-type] - an ASGI path

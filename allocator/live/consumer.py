@@ -54,7 +54,7 @@ class NodeConsumer(AsyncWebsocketConsumer):
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         # As Channels does it, without its layer: see hub.py.
-        self.scope, self.base_send, self.channel_layer = scope, send, None
+        self.scope, self.base_send = scope, send
         try:
             await await_many_dispatch([receive], self.dispatch)
         except StopConsumer:

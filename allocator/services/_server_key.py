@@ -7,9 +7,11 @@ from functools import lru_cache
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_private_key
+from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+
+from plumbing.keyfile import load_server_key
 
 
 def server_key() -> Ed25519PrivateKey:
@@ -28,7 +30,4 @@ def server_public_key() -> str:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, changed_ns: int) -> Ed25519PrivateKey:  # noqa: ARG001 - a changed file is another entry
-    key = load_pem_private_key(path.read_bytes(), password=None)
-    if not isinstance(key, Ed25519PrivateKey):
-        raise ImproperlyConfigured(f"{path} does not hold an Ed25519 key.")
-    return key
+    return load_server_key(path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
@@ -96,14 +97,12 @@ def _ask_database(
 ) -> tuple[str | None, list[UUID]]:
     whole = wish.isolation_at_least == Isolation.EXCLUSIVE
     period = TimestamptzRange(wish.period.starts_at, wish.period.ends_at)
+    values: list[Any] = [
+        lease_id, new_uuid(), tenant_id, owner, device_id, wish.slice.share_permille, wish.slice.memory_mib,
+        period, whole, hold_until, now,
+    ]  # fmt: skip
     with connection.cursor() as cursor:
-        cursor.execute(
-            _BOOK,
-            [
-                lease_id, new_uuid(), tenant_id, owner, device_id, wish.slice.share_permille, wish.slice.memory_mib,
-                period, whole, hold_until, now,
-            ],
-        )  # fmt: skip
+        cursor.execute(_BOOK, values)
         refusal, lapsed = cursor.fetchone()
     return refusal, list(lapsed)
 
