@@ -12,7 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from config.demo.node_books import windows_sent
+from config.demo.node_books import node_count
 from config.demo.stage import Bought, Stage, iso, sleep_until, wait_until
 
 LETTERS = ("A", "B", "C")
@@ -52,13 +52,20 @@ def settle(stage: Stage, folder: Path) -> tuple[list[Settled], dict[str, Any]]:
 
 
 def _drain(stage: Stage, mine: Bought) -> int:
-    """Windows that the node sent for this lease, once the server has counted as many. Raises StoryBroke."""
-    lease = mine.tenant.member.get(f"leases/{mine.lease}")
-    wait_until(lambda: mine.tenant.member.get(f"leases/{mine.lease}"), lambda row: row["state"] == "gone",
-               what=f"{mine.tenant.letter}'s lease ends", timeout_s=20)  # fmt: skip
-    sent = wait_until(lambda: windows_sent(stage.agent_state, lease["id"]), lambda seen: seen.unsent == 0,
-                      what="the node's spool empties", timeout_s=20)  # fmt: skip
-    return sent.sent
+    """Windows that the node sent for this lease, once it has no more to send. Raises StoryBroke."""
+    wait_until(
+        lambda: mine.tenant.member.get(f"leases/{mine.lease}"),
+        lambda row: row["state"] == "gone",
+        what=f"{mine.tenant.letter}'s lease ends",
+        timeout_s=20,
+    )
+    seen = wait_until(
+        lambda: node_count(stage.agent_state, mine.lease),
+        lambda count: count.closed > 0 and count.unsent == 0,
+        what="the node has sent every window",
+        timeout_s=20,
+    )
+    return seen.sent
 
 
 def _await_books(stage: Stage, ends_at: float) -> dict[str, Any]:
