@@ -10,7 +10,7 @@ import os
 import secrets
 
 from agent.config import Config
-from agent.enforce.launcher import LaunchFailed, Launcher
+from agent.enforce.launcher import Launcher, LaunchFailed
 from agent.enforce.port import SliceSpec
 from agent.enforce.processes import ProcessGroup
 from agent.enforce.slices import Means, Slices

@@ -147,9 +147,11 @@ def find_home(name: str) -> CgroupHome:
     reasons: list[str] = []
     for module in (cgroup_v1, cgroup_v2):
         try:
-            return module.open_home(name)
+            home: CgroupHome = module.open_home(name)
         except NoCgroups as error:
             reasons.append(str(error))
+        else:
+            return home
     raise NoCgroups("; ".join(reasons))
 
 

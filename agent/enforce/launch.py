@@ -17,7 +17,6 @@ import json
 import os
 import signal
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -158,4 +157,4 @@ def join(entrances: tuple[str, ...]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

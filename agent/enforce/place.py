@@ -65,7 +65,10 @@ class Place:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        return cls(**{key: tuple(value) if isinstance(value, list) else value for key, value in data.items()})
+        fields: dict[str, Any] = {
+            key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
+        }
+        return cls(**fields)
 
 
 def build(place: Place) -> None:
@@ -122,7 +125,7 @@ def _system(root: str) -> None:
     for name in _SYSTEM:
         source = Path("/") / name
         if source.is_symlink():
-            Path(root, name).symlink_to(os.readlink(source))
+            Path(root, name).symlink_to(source.readlink())
         elif source.is_dir():
             _bind(str(source), f"{root}/{name}")
 

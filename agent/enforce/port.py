@@ -45,9 +45,15 @@ class Enforcer(Protocol):
 
     isolation: Isolation
     detail: str
+    own_uid: bool
+    has_namespaces: bool
+    uid: int
 
     def prepare(self, spec: SliceSpec, held: Holder | None) -> Holder:
         """Make the slice real, or take over the one that already runs as `held`."""
+
+    def holds(self, spec: SliceSpec, held: Holder) -> bool:
+        """Whether the slice's namespaces are still those of `held`."""
 
     def resize(self, spec: SliceSpec) -> bool:
         """Apply new limits live; False while memory in use keeps the cap above what is wanted."""

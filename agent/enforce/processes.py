@@ -75,7 +75,7 @@ class ProcessGroup:
     def _members(self) -> set[int]:
         holder = self._recorded(self.folder / "holder")
         if holder is not None:
-            wanted = os.readlink(f"/proc/{holder}/ns/pid")
+            wanted = str(Path(f"/proc/{holder}/ns/pid").readlink())
             return {pid for pid in _pids() if _namespace(pid) == wanted}
         return _descendants(self._shims())
 
@@ -96,12 +96,12 @@ class ProcessGroup:
 
 
 def _pids() -> list[int]:
-    return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    return [int(path.name) for path in Path("/proc").iterdir() if path.name.isdigit()]
 
 
 def _namespace(pid: int) -> str:
     try:
-        return os.readlink(f"/proc/{pid}/ns/pid")
+        return str(Path(f"/proc/{pid}/ns/pid").readlink())
     except OSError:
         return ""
 

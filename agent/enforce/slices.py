@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import signal
 from dataclasses import dataclass
@@ -45,6 +46,9 @@ class Slices:
         self.means = means
         self.isolation = means.isolation
         self.detail = means.detail
+        self.own_uid = means.own_uid
+        self.has_namespaces = means.namespaces
+        self.uid = os.geteuid()
         self.root = config.run_dir / "root"
         self.root.mkdir(parents=True, exist_ok=True)
 
@@ -56,14 +60,15 @@ class Slices:
 
     def prepare(self, spec: SliceSpec, held: Holder | None) -> Holder:
         group = self.group(spec.lease_id)
+        holds = held is not None and self.holds(spec, held)
+        if not holds and group.exists():
+            group.kill()  # a crash left it half made, or its namespaces died: nothing in it is of use
         group.create()
         group.limit(**self._limits(spec))
         end_note(self.config.run_dir, spec.lease_id).unlink(missing_ok=True)
         self.region(spec).create(_region_limits(spec))
         self._make_scratch(spec)
-        if held is not None and self._still_holds(spec, held):
-            return held
-        return self._hold(spec)
+        return held if held is not None and holds else self._hold(spec)
 
     def _hold(self, spec: SliceSpec) -> Holder:
         if not self.means.namespaces:
@@ -73,7 +78,7 @@ class Slices:
             (self.folder(spec) / "holder").write_text(f"{holder.pid} {holder.start_ticks}")
         return holder
 
-    def _still_holds(self, spec: SliceSpec, held: Holder) -> bool:
+    def holds(self, spec: SliceSpec, held: Holder) -> bool:
         if not self.means.namespaces:
             return True
         try:

@@ -7,7 +7,7 @@ import secrets
 
 from agent.config import UID_LAST, Config
 from agent.enforce.cgroup import Cgroup, CgroupHome, NoCgroups, find_home
-from agent.enforce.launcher import LaunchFailed, Launcher
+from agent.enforce.launcher import Launcher, LaunchFailed
 from agent.enforce.port import SliceSpec, Unavailable
 from agent.enforce.slices import Means, Slices
 from vxpu.states import Isolation

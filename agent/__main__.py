@@ -1,0 +1,157 @@
+"""`vxpu-agent`: run the node's daemon, enrol it, look at it, or give a developer a region without one."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from agent import shm, status
+from agent.config import ROOT, Config, host_reserve_permille
+from vxpu.units import parse_memory_mib, parse_share_permille
+
+app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+
+STATE = Path("/var/lib/vxpu-agent")
+RUN = Path("/run/vxpu")
+
+Server = Annotated[str, typer.Option(envvar="VXPU_SERVER", help="Address of the market, http(s)://...")]
+TokenFile = Annotated[Path | None, typer.Option(envvar="VXPU_TOKEN_FILE", help="File with the one-time token.")]
+StateDir = Annotated[Path, typer.Option(envvar="VXPU_STATE_DIR", help="Keys, slices, spool: outlives a reboot.")]
+RunDir = Annotated[Path, typer.Option(envvar="VXPU_RUN_DIR", help="Socket, regions, scratch.")]
+
+
+@app.command()
+def run(
+    server: Server,
+    token_file: TokenFile = None,
+    state_dir: StateDir = STATE,
+    run_dir: RunDir = RUN,
+    socket: Annotated[Path | None, typer.Option(help="Exec socket; RUN_DIR/agent.sock unless given.")] = None,
+    mode: Annotated[str, typer.Option(help="auto, strict or advisory.")] = "auto",
+    expose: Annotated[list[Path] | None, typer.Option(help="Folder that every slice sees, read-only.")] = None,
+    hide: Annotated[list[Path] | None, typer.Option(help="Path that no slice sees, even inside such a folder.")] = None,
+    library: Annotated[Path, typer.Option(help="The limiter.")] = ROOT / "native" / "build" / "libvxpu.so",
+    on_stop: Annotated[str, typer.Option(help="Slices at SIGTERM: keep (for the next agent) or end.")] = "keep",
+    runtime_mib: Annotated[int, typer.Option(help="Memory for a slice's interpreter beyond what was bought.")] = 512,
+) -> None:
+    """Enrol if this is the first start, then keep the slices of this node."""
+    from agent.daemon import Daemon
+
+    if mode not in {"auto", "strict", "advisory"} or on_stop not in {"keep", "end"}:
+        raise typer.BadParameter("mode is auto, strict or advisory; on-stop is keep or end")
+    config = Config(
+        server=server.rstrip("/"), state_dir=state_dir.absolute(), run_dir=run_dir.absolute(), token_file=token_file,
+        socket_path=socket, mode=mode, expose=tuple(path.absolute() for path in expose or ()),
+        hide=tuple(path.absolute() for path in hide or ()), library=library.absolute(), on_stop=on_stop,
+        runtime_mib=runtime_mib, host_reserve_permille=host_reserve_permille(),
+    )  # fmt: skip
+    with _plain_errors():
+        asyncio.run(Daemon(config).run())
+
+
+@app.command()
+def enrol(server: Server, token_file: Annotated[Path, typer.Option()], state_dir: StateDir = STATE) -> None:
+    """Spend a one-time token: make the node's key here and tell the server its public half."""
+    from agent.credential import Credential
+
+    with _plain_errors():
+        given = Credential(state_dir).enrol(server=server.rstrip("/"), one_time_token=token_file.read_text())
+        typer.echo(given.node_id)
+
+
+@app.command()
+def rotate(state_dir: StateDir = STATE) -> None:
+    """Replace the node's key; a running agent takes the new one at its next connection."""
+    from agent.credential import Credential
+
+    with _plain_errors():
+        Credential(state_dir).rotate(now_s=int(time.time()))
+
+
+@app.command(name="status")
+def show_status(
+    state_dir: StateDir = STATE,
+    run_dir: RunDir = RUN,
+    as_json: Annotated[bool, typer.Option("--json", help="The whole report as JSON.")] = False,
+) -> None:
+    """The node, its devices and its slices; exits 1 when no agent runs."""
+    del run_dir  # accepted beside --state-dir so that one set of options fits every command
+    with _plain_errors():
+        report = status.read(state_dir)
+    if as_json:
+        typer.echo(json.dumps(report, indent=2))
+        return
+    _print_tables(report)
+
+
+@app.command(name="dev-region")
+def dev_region(
+    memory: Annotated[str, typer.Option("-m", "--memory", help="512MiB, 24GiB...")] = "1GiB",
+    share: Annotated[str, typer.Option("-c", "--share", help="25%, 12.5%...")] = "25%",
+    remove: Annotated[bool, typer.Option("--remove", help="Take it away again.")] = False,
+) -> None:
+    """A region for your own user, without an agent: programs that load libvxpu.so are limited by it."""
+    from agent.region import Region, RegionLimits
+
+    region = Region(Path(f"{shm.DEV_REGION_PREFIX}{os.getuid()}"), uid=os.getuid())
+    if remove:
+        region.remove()
+        return
+    units = len(os.sched_getaffinity(0))
+    limits = RegionLimits(parse_memory_mib(memory), parse_share_permille(share), units, fencing_token=0)
+    region.create(limits)
+    typer.echo(region.folder)
+
+
+def _print_tables(report: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    link = "connected" if report["connected"] else f"not connected {report['trouble']}"
+    gates = "open" if report["authority"] else "closed (no word from the server)"
+    console.print(f"{report['node_id']}  {link}; gates {gates}; {report['windows_unsent']} windows unsent")
+    console.print(f"{report['isolation']}: {report['isolation_detail']}")
+    devices = Table("device", "kind", "model", "memory MiB", "for sale MiB", "for sale ‰", "mode")
+    for device in report["devices"]:
+        devices.add_row(device["key"], device["kind"], device["model"], str(device["memory_mib"]),
+                        str(device["capacity_mib"]), str(device["capacity_permille"]), device["isolation"])  # fmt: skip
+    slices = Table("lease", "state", "uid", "memory MiB", "share ‰", "windows", "unsent")
+    for lease_id, lease in report["leases"].items():
+        slices.add_row(lease_id, lease["state"], str(lease.get("uid", "")), str(lease.get("memory_mib", "")),
+                       str(lease.get("share_permille", "")), str(lease["windows_closed"]),
+                       str(lease["windows_unsent"]))  # fmt: skip
+    console.print(devices)
+    console.print(slices)
+
+
+@contextlib.contextmanager
+def _plain_errors():  # type: ignore[no-untyped-def]
+    """What an operator can act on is one sentence and exit code 1, not a trace."""
+    import httpx
+
+    from agent.credential import NotEnrolled
+    from agent.daemon import AlreadyRunning
+    from agent.enforce.port import Unavailable
+
+    try:
+        yield
+    except (NotEnrolled, AlreadyRunning, Unavailable, status.NoStatus, httpx.HTTPError, OSError) as error:
+        sys.stderr.write(f"vxpu-agent: {error}\n")
+        raise typer.Exit(1) from error
+
+
+def main() -> None:
+    app()
+
+
+if __name__ == "__main__":
+    main()
