@@ -11,7 +11,6 @@ import base64
 import contextlib
 import os
 import socket
-import stat
 import struct
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
@@ -252,11 +251,8 @@ def _open_as(peer: Peer, cwd: str) -> int:
         return os.open(cwd, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     folder = os.open(f"/proc/{peer.pid}/cwd", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     is_caller = Path(f"/proc/{peer.pid}").stat().st_uid == peer.uid
-    if (
-        not is_caller
-        or str(Path(f"/proc/self/fd/{folder}").readlink()) != cwd
-        or not stat.S_ISDIR(os.fstat(folder).st_mode)
-    ):
+    stands_in = str(Path(f"/proc/self/fd/{folder}").readlink())
+    if not is_caller or stands_in != cwd:
         os.close(folder)
         raise PermissionError(1, "it is not the folder that the caller stands in")
     return folder
