@@ -136,7 +136,8 @@ def _add_up(
         for at in (pieces[0].span.starts_at, pieces[-1].span.ends_at)
     )
     _check_quantities(device, quantities, most=0 if on_grid else len(delivered))
-    reserved = sum((line.amount for line in lines if line.kind not in DELIVERED), Decimal(0))
+    nothing = billing.round_half_up(Decimal(0), currency)
+    reserved = sum((line.amount for line in lines if line.kind not in DELIVERED), nothing)
     return _in_money(device, pieces, delivered, exact, quantities, currency=currency, reserved=reserved)
 
 
@@ -161,7 +162,7 @@ def _in_money(
 ) -> DeviceReconciliation:
     cost = billing.round_half_up(exact["cost"], currency)
     over = billing.round_half_up(exact["over"], currency)
-    charged = sum((line.amount for line in lines), Decimal(0))
+    charged = sum((line.amount for line in lines), billing.round_half_up(Decimal(0), currency))
     charged_exact = sum((Fraction(line.unit_price) * line.quantity / line.divisor for line in lines), Fraction(0))
     discount = billing.round_half_up(exact["cost"] - exact["idle"] + exact["over"] - charged_exact, currency)
     carried = cost - charged - discount + over

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 
+from allocator.services import partitions
 from plumbing.keyfile import provide_server_key
 
 
@@ -23,3 +24,5 @@ def server_key(monkeypatch: pytest.MonkeyPatch, server_key_file: Path) -> None:
     # Stories of hours are told with a few heartbeats; silences are the allocator's own tests.
     monkeypatch.setattr(settings, "VXPU_AUTHORITY_S", 86_400)
     monkeypatch.setattr(settings, "VXPU_FAILURE_TIMEOUT_S", 86_405)
+    # The partitions that this process remembers went with the rolled-back transaction of the test before.
+    partitions._seen.clear()

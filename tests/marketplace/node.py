@@ -47,7 +47,11 @@ class Node:
             token = enrol.issue_enrolment(note="test", node_id=None, now=now).one_time_token
             public = base64.b64encode(self.key.public_key().public_bytes_raw()).decode()
             message = Enrol(
-                one_time_token=token, public_key=public, hostname="node", machine_id=new_uuid().hex, agent_version="test"
+                one_time_token=token,
+                public_key=public,
+                hostname="node",
+                machine_id=new_uuid().hex,
+                agent_version="test",
             )
             self.id = decode("nod", enrol.enrol(message=message, now=now).node_id)
         self.beat(now=now)
@@ -67,8 +71,9 @@ class Node:
         self.seq += 1
         window_s = settings.VXPU_WINDOW_S
         event = {
-            "specversion": "1.0", "id": new_uuid().hex, "type": USAGE_TYPE, "source": f"/agents/{encode('nod', self.id)}",
-            "subject": lease.lease_id, "time": now.isoformat(), "datacontenttype": "application/json",
+            "specversion": "1.0", "id": new_uuid().hex, "type": USAGE_TYPE, "subject": lease.lease_id,
+            "source": f"/agents/{encode('nod', self.id)}", "time": now.isoformat(),
+            "datacontenttype": "application/json",
             "data": {
                 "window_start": window_start.isoformat(), "window_s": window_s, "token": lease.token,
                 "granted_permille_s": lease.slice.share_permille * window_s, "used_permille_s": used_permille_s,
@@ -78,9 +83,7 @@ class Node:
         }  # fmt: skip
         body = json.dumps([event]).encode()
         with system_scope():
-            answer = ingest.ingest(
-                node_id=self.id, body=body, encoding="", signature=self.key.sign(body), now=now
-            )
+            answer = ingest.ingest(node_id=self.id, body=body, encoding="", signature=self.key.sign(body), now=now)
         return str(answer.results[0].status)
 
     def use_steadily(self, lease_id: UUID, *, since: datetime, until: datetime, permille: int) -> None:

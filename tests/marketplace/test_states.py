@@ -1,0 +1,101 @@
+"""Reservation states: the code's table and the database's trigger are one, and each transition is one row."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.db.utils import InternalError
+
+from marketplace.errors import ReservationChanged, WrongState
+from marketplace.migrations import __name__ as migrations_name
+from marketplace.models import ALLOWED, ENDED, FIRST_STATES, Reservation, ReservationEvent, ReservationState
+from marketplace.services._transition import move
+from tests.marketplace.factories import NOON, buy, fresh, make_buyer, make_price
+from tests.marketplace.node import Node
+
+pytestmark = pytest.mark.usefixtures("system")
+S = ReservationState
+
+
+@pytest.fixture
+def row() -> Reservation:
+    make_price()
+    Node(now=NOON)
+    return buy(make_buyer())
+
+
+def test_the_database_allows_exactly_what_the_code_allows() -> None:
+    from importlib import import_module
+
+    moves = set(import_module(f"{migrations_name}.0002_guards").MOVES)
+    assert moves == {f"{state}>{to}" for state, nexts in ALLOWED.items() for to in nexts}
+
+
+def test_every_state_is_reachable_and_some_are_ends() -> None:
+    reached, grows = set(FIRST_STATES), True
+    while grows:
+        more = reached | {to for state in reached for to in ALLOWED[state]}
+        grows, reached = more != reached, more
+    assert reached == set(ReservationState)
+    assert {str(state) for state in ENDED} == {"completed", "expired", "rejected", "cancelled", "no_show", "failed"}
+
+
+def test_a_move_is_noted_with_actor_and_reason(row: Reservation) -> None:
+    move(row, S.ACTIVATING, actor="user:ada", reason="why not", now=NOON)
+    booked, moved = ReservationEvent.objects.filter(reservation=row).order_by("version")
+    assert (booked.from_state, booked.to_state, booked.reason) == ("", "confirmed", "booked")
+    assert (moved.from_state, moved.to_state, moved.actor, moved.reason) == (
+        "confirmed", "activating", "user:ada", "why not",
+    )  # fmt: skip
+
+
+def test_an_illegal_move_is_refused_by_code_and_database(row: Reservation) -> None:
+    with pytest.raises(WrongState):
+        move(row, S.COMPLETED, actor="x", reason="x", now=NOON)
+    with pytest.raises(IntegrityError, match="does not move"), transaction.atomic():
+        Reservation.objects.filter(pk=row.pk).update(state=S.COMPLETED, version=2)
+    assert fresh(row).state == S.CONFIRMED
+
+
+def test_a_move_without_its_version_is_refused(row: Reservation) -> None:
+    with pytest.raises(IntegrityError, match="version"), transaction.atomic():
+        Reservation.objects.filter(pk=row.pk).update(state=S.ACTIVATING)
+    with pytest.raises(IntegrityError, match="version"), transaction.atomic():
+        Reservation.objects.filter(pk=row.pk).update(version=7)
+
+
+def test_who_saw_an_old_version_changes_nothing(row: Reservation) -> None:
+    stale = fresh(row)
+    move(row, S.ACTIVATING, actor="a", reason="first", now=NOON)
+    with pytest.raises(ReservationChanged):
+        move(stale, S.CANCELLED, actor="b", reason="second", now=NOON)
+    assert fresh(row).state == S.ACTIVATING
+
+
+def test_the_log_of_transitions_is_append_only(row: Reservation) -> None:
+    for statement in (
+        "UPDATE marketplace_reservation_event SET reason = 'x'",
+        "DELETE FROM marketplace_reservation_event",
+    ):
+        with pytest.raises((IntegrityError, InternalError)), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(statement)
+
+
+@pytest.mark.parametrize("state", sorted(set(ReservationState) - FIRST_STATES))
+def test_a_reservation_does_not_begin_in_the_middle(row: Reservation, state: str) -> None:
+    row.pk, row.lease_id, row.state, row._state.adding = None, None, state, True
+    with pytest.raises(IntegrityError), transaction.atomic():
+        row.save(force_insert=True)
+
+
+def test_what_takes_capacity_has_a_lease_and_a_price(row: Reservation) -> None:
+    for column in ("lease_id", "device_id", "price_id", "unit_price"):
+        with pytest.raises(IntegrityError, match="lease_and_price"), transaction.atomic():
+            Reservation.objects.filter(pk=row.pk).update(**{column: None})
+
+
+def test_no_two_ways_lead_back_from_an_end() -> None:
+    assert all(not ALLOWED[end] for end in ENDED)
+    assert all(to in ALLOWED for nexts in ALLOWED.values() for to in itertools.chain(nexts))
