@@ -35,8 +35,9 @@ class Service:
     name: str
     launch: Callable[[], Guarded]
     healthy: Callable[[], bool]
-    ready_s: float = 60.0
+    ready_s: float = 90.0
     process: Guarded | None = None
+    wanted: bool = True
     failures: int = 0
     start_at: float = 0.0
     started_at: float = field(default=0.0)
@@ -129,6 +130,8 @@ def call(port: int, method: str, path: str, *, token: str, body: Mapping[str, ob
         link.request(method, path, body=json.dumps(body or {}) if method == "POST" else None, headers=headers)
         answer = link.getresponse()
         text = answer.read().decode()
+    except http.client.HTTPException as error:
+        raise OSError(f"{method} {path}: {error!r}") from error
     finally:
         link.close()
     if not 200 <= answer.status < 300:
@@ -244,6 +247,7 @@ class Plan:
         token_file = layout.run / "enrol.token"
         argv = ["agent", "run", "--server", self.web_url, "--token-file", str(token_file)]
         argv += ["--state-dir", str(layout.agent_state), "--run-dir", str(layout.agent_run), "--on-stop", "end"]
+        argv += ["--expose", str(ROOT), "--hide", str(layout.var)]  # guests run this tree's programs, and see no data
 
         def enrol() -> None:
             if (layout.agent_state / "node.json").exists():

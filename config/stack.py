@@ -19,7 +19,6 @@ import shlex
 import shutil
 import signal
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -27,27 +26,21 @@ from typing import Self, TextIO
 
 import psutil
 
-from config.guard import Guarded, StartFailed
+from config.guard import Guarded
 from config.interrupts import Interrupted, interrupts, undisturbed
 from config.programs import Layout, Plan, Service, next_free_port, postgres_service, valkey_service
 from config.reach import remove_place
-from config.server_home import EmbeddedFailed
-from config.traces import find_keeper, read_state, tail, write_state
+from config.supervisor import FAULTS, StackFailed, Supervisor
+from config.traces import find_keeper, read_state, tail
 
-WATCH_S = 0.2
-BACK_OFF_S = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-STEADY_S = 30.0
+__all__ = ["Stack", "StackFailed"]
+
 OLD_KEEPERS_S = 40.0
 STOP_ORDER = (("agent",), ("beat", "worker", "sockets", "web"), ("valkey", "postgres"))
 DEFAULT_WEB_PORT = 8800
-FAULTS = (StartFailed, EmbeddedFailed, OSError)
 
 
-class StackFailed(RuntimeError):
-    """The stack did not come up; the message says which part, and ends with its log."""
-
-
-class Stack:
+class Stack(Supervisor):
     """One stack under `var`. `env` is what its programs see besides their addresses; `say` gets progress lines."""
 
     def __init__(
@@ -58,15 +51,10 @@ class Stack:
         say: Callable[[str], None] = lambda _: None,
         agent: bool = True,
     ) -> None:
-        self.layout = Layout(var.resolve())
-        self.env = {**(os.environ if env is None else env)}
-        self.services: dict[str, Service] = {}
-        self.urls: dict[str, str] = {}
-        self._say = say
+        super().__init__(Layout(var.resolve()), say)
+        self._given = {**(os.environ if env is None else env)}
+        self.env = dict(self._given)
         self._with_agent = agent
-        self._turn = threading.RLock()
-        self._stopping = threading.Event()
-        self._watcher: threading.Thread | None = None
         self._held: TextIO | None = None
         self._web_port = 0
 
@@ -76,11 +64,6 @@ class Stack:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
-
-    @property
-    def pids(self) -> dict[str, int]:
-        """The main process of each running part."""
-        return {name: one.process.pid for name, one in self.services.items() if one.process and one.running}
 
     @property
     def operator_token(self) -> str:
@@ -100,6 +83,7 @@ class Stack:
             raise
 
     def _start(self) -> None:
+        self.env = dict(self._given)
         self.layout.make()
         self._hold()
         self._await_old_keepers()
@@ -108,23 +92,19 @@ class Stack:
         plan = self._plan()
         self._prepare()
         for service in plan.services():
-            self._begin(service)
+            self.begin(service)
         for name in ("web", "sockets", "worker", "beat"):
             self.wait_healthy(name)
         if self._with_agent:
-            self._begin(plan.agent(lambda: self.operator_token))
+            self.begin(plan.agent(lambda: self.operator_token))
             self.wait_healthy("agent")
-        self._watcher = threading.Thread(target=self._watch, name="stack-watch", daemon=True)
-        self._watcher.start()
-        self._report(f"up in {time.monotonic() - began:.1f} s: {self.urls['web']}")
+        self.watch()
+        self.report(f"up in {time.monotonic() - began:.1f} s: {self.urls['web']}")
 
     def stop(self) -> None:
         """Stop in order and wait until every process has ended. Safe to call twice."""
         with undisturbed():
-            self._stopping.set()
-            if self._watcher is not None:
-                self._watcher.join()
-                self._watcher = None
+            self.end_watch()
             for names in STOP_ORDER:
                 self._stop_together([self.services[name] for name in names if name in self.services])
             if self._held is not None:
@@ -164,7 +144,7 @@ class Stack:
         keepers = read_state(self.layout.var).get("keepers", {})
         old = [found for pid in keepers.values() if (found := find_keeper(int(pid)))]
         if old:
-            self._report("waiting for the processes of a launcher that was killed")
+            self.report("waiting for the processes of a launcher that was killed")
             for left in psutil.wait_procs(old, timeout=OLD_KEEPERS_S)[1]:
                 left.kill()
 
@@ -175,9 +155,11 @@ class Stack:
         if len(given) == 1:
             raise StackFailed("set both DATABASE_URL and DATABASE_OWNER_URL, or neither")
         if not given:
-            self._begin(postgres_service(self.layout, None, self._found_postgres))
+            self.begin(postgres_service(self.layout, None, self._found_postgres))
+            self.wait_healthy("postgres")
         if not self.env.get("REDIS_URL"):
-            self._begin(valkey_service(self.layout, None, self._found_valkey))
+            self.begin(valkey_service(self.layout, None, self._found_valkey))
+            self.wait_healthy("valkey")
 
     def _found_postgres(self, app_url: str, owner_url: str) -> None:
         self.env |= {"DATABASE_URL": app_url, "DATABASE_OWNER_URL": owner_url}
@@ -223,94 +205,7 @@ class Stack:
             process.stop()
         if failed:
             raise StackFailed(f"manage.py init failed ({failed}):\n{tail(log)}")
-        self._report(f"init       done  {time.monotonic() - began:.1f} s")
-
-    def _begin(self, service: Service) -> None:
-        self.services[service.name] = service
-        service.start()
-        self._write_state()
-        if service.name in {"postgres", "valkey"}:
-            self._report(f"{service.name:10} ready {time.monotonic() - service.started_at:.1f} s")
-
-    # ---- looking after them ----
-
-    def wait_healthy(self, name: str, timeout_s: float | None = None) -> None:
-        """Wait until a part runs and answers. Raises StackFailed with the end of its log.
-
-        During the start a part that ends is a failure at once; later the watch restarts it meanwhile.
-        """
-        service = self.services[name]
-        deadline = time.monotonic() + (timeout_s or service.ready_s)
-        while not (service.running and service.healthy()):
-            ended = self._watcher is None and not service.running
-            if ended or time.monotonic() > deadline:
-                why = "ended" if ended else "is not healthy in time"
-                raise StackFailed(f"{name} {why}:\n{tail(self.layout.log / f'{name}.log')}")
-            time.sleep(0.05)
-        if self._watcher is None:
-            self._report(f"{name:10} ready {time.monotonic() - service.started_at:.1f} s")
-
-    def restart(self, name: str) -> None:
-        """Stop one part in order and start it again; returns when it is healthy."""
-        with self._turn:
-            service = self.services[name]
-            if service.process is not None:
-                service.process.stop()
-            service.start()
-            self._write_state()
-        self.wait_healthy(name)
-
-    def kill9(self, name: str) -> None:
-        """kill -9 the main process of one part. The watch starts it again; see `wait_healthy`."""
-        with self._turn:
-            process = self.services[name].process
-            if process is None:
-                raise StackFailed(f"{name} does not run")
-            os.kill(process.pid, signal.SIGKILL)
-            process.wait()
-
-    def _watch(self) -> None:
-        while not self._stopping.wait(WATCH_S):
-            for service in self.services.values():
-                with self._turn:
-                    self._look_after(service)
-
-    def _look_after(self, service: Service) -> None:
-        now = time.monotonic()
-        if service.running or self._stopping.is_set():
-            return
-        if service.process is not None:
-            status = service.process.poll()
-            service.process = None
-            steady = now - service.started_at > STEADY_S
-            service.failures = 0 if steady else service.failures + 1
-            pause = BACK_OFF_S[min(service.failures, len(BACK_OFF_S) - 1)]
-            service.start_at = now + pause
-            self._report(f"{service.name} ended with status {status}; starting it again in {pause:g} s")
-        if now < service.start_at:
-            return
-        try:
-            service.start()
-            self._write_state()
-        except FAULTS as error:
-            service.failures += 1
-            service.start_at = now + BACK_OFF_S[min(service.failures, len(BACK_OFF_S) - 1)]
-            self._report(f"{service.name} did not start: {error}")
-
-    def _write_state(self) -> None:
-        processes = {name: one.process for name, one in self.services.items() if one.process}
-        facts = {
-            "launcher": os.getpid(),
-            "urls": self.urls,
-            "pids": {name: one.pid for name, one in processes.items()},
-            "keepers": {name: one.keeper_pid for name, one in processes.items()},
-        }
-        write_state(self.layout.var, facts)
-
-    def _report(self, line: str) -> None:
-        self._say(line)
-        with (self.layout.log / "stack.log").open("a") as sink:
-            sink.write(f"{time.strftime('%Y-%m-%dT%H:%M:%S')} {line}\n")
+        self.report(f"init       done  {time.monotonic() - began:.1f} s")
 
 
 # ---- command line ---------------------------------------------------------------------------------------------------

@@ -11,11 +11,12 @@ import psutil
 import pytest
 
 from config.programs import answers, call
-from config.stack import Stack, StackFailed
+from config.stack import Stack
+from config.supervisor import StackFailed
 from tests.config.launchers import environment, launched, processes_of, var_folder
 from tests.config.starters import alive, within
 
-pytestmark = [pytest.mark.stack, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.stack, pytest.mark.timeout(300)]
 PARTS = ["postgres", "valkey", "web", "sockets", "worker", "beat", "agent"]
 
 
@@ -70,6 +71,16 @@ def test_a_part_restarts_in_order(stack: Stack) -> None:
     before = stack.pids["worker"]
     stack.restart("worker")
     assert stack.pids["worker"] != before
+
+
+@pytest.mark.parametrize("name", ["postgres", "valkey"])
+def test_an_outage_lasts_until_it_is_ended(stack: Stack, name: str) -> None:
+    web = int(stack.urls["web"].rpartition(":")[2])
+    stack.take_down(name)
+    assert name not in stack.pids
+    assert answers(web) == (name != "postgres")
+    stack.bring_up(name)
+    assert within(30, lambda: answers(web))
 
 
 def test_one_folder_has_one_launcher(stack: Stack) -> None:
