@@ -2,6 +2,9 @@
 
 A transaction that needs several kinds takes them from left to right, and rows of one kind by ascending id. Capacity is
 taken by bumping the device's version (in SQL), which is a lock of the device.
+
+FOR NO KEY UPDATE, not FOR UPDATE: whoever only refers to the row (a window of usage, at its commit) need not wait. A
+resize and a batch of usage that waited for each other were a deadlock (seen).
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ from plumbing.errors import NotFound
 @transaction_required
 def lock_node(*, node_id: UUID) -> Node:
     """Raises NotFound."""
-    node = Node.objects.select_for_update().filter(pk=node_id).first()
+    node = Node.objects.select_for_update(no_key=True).filter(pk=node_id).first()
     if node is None:
         raise NotFound(f"There is no node {node_id}.")
     return node
@@ -25,7 +28,8 @@ def lock_node(*, node_id: UUID) -> Node:
 @transaction_required
 def lock_device(*, device_id: UUID) -> Device:
     """Raises NotFound."""
-    device = Device.objects.select_for_update(of=("self",)).select_related("node").filter(pk=device_id).first()
+    locked = Device.objects.select_for_update(of=("self",), no_key=True)
+    device = locked.select_related("node").filter(pk=device_id).first()
     if device is None:
         raise NotFound(f"There is no device {device_id}.")
     return device
@@ -34,7 +38,7 @@ def lock_device(*, device_id: UUID) -> Device:
 @transaction_required
 def lock_lease(*, lease_id: UUID) -> Lease:
     """Raises NotFound, for a lease that the caller's scope does not show as well."""
-    lease = Lease.objects.select_for_update().filter(pk=lease_id).first()
+    lease = Lease.objects.select_for_update(no_key=True).filter(pk=lease_id).first()
     if lease is None:
         raise NotFound(f"There is no lease {lease_id}.")
     return lease

@@ -19,14 +19,15 @@ from plumbing.errors import NotFound
 def lock_quotas(*, tenant_id: UUID, project_id: UUID) -> list[Quota]:
     """The tenant's row, made with the defaults if it is missing, and the project's if there is one."""
     Quota.objects.bulk_create([Quota(tenant_id=tenant_id)], ignore_conflicts=True)
-    rows = Quota.objects.select_for_update().filter(tenant_id=tenant_id).order_by(F("project_id").asc(nulls_first=True))
+    mine = Quota.objects.filter(tenant_id=tenant_id).order_by(F("project_id").asc(nulls_first=True))
+    rows = mine.select_for_update(no_key=True)
     return [row for row in rows if row.project_id in {None, project_id}]
 
 
 @transaction_required
 def lock_reservation(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> Reservation:
     """The row as it is now. Raises NotFound, also for one out of reach."""
-    row = reach.rows().select_for_update().filter(pk=reservation_id).first()
+    row = reach.rows().select_for_update(no_key=True).filter(pk=reservation_id).first()
     if row is None:
         raise NotFound("There is no such reservation.", suggestion="List yours at /api/v1/reservations.")
     return row

@@ -105,7 +105,8 @@ def _node_for(message: Enrol, ticket: Enrolment, now: datetime) -> Node:
         if node.machine_id != message.machine_id:
             raise BadEnrolment("The token was issued for another machine.")
         return node
-    known = Node.objects.select_for_update().filter(machine_id=message.machine_id, state=NodeState.ACTIVE).first()
+    mine = Node.objects.filter(machine_id=message.machine_id, state=NodeState.ACTIVE)
+    known = mine.select_for_update(no_key=True).first()
     if known is None:
         return Node.objects.create(
             tenant_id=settings.VXPU_OPERATOR_TENANT,
@@ -146,7 +147,7 @@ def revoke(*, node_id: UUID, reason: str, now: datetime) -> Node:
     node.state, node.is_online = NodeState.REVOKED, False
     node.save(update_fields=["state", "is_online"])
     NodeKey.objects.filter(node=node).update(revoked_at=now)
-    for lease in Lease.objects.select_for_update().filter(node=node, state__in=LIVE).order_by("pk"):
+    for lease in Lease.objects.select_for_update(no_key=True).filter(node=node, state__in=LIVE).order_by("pk"):
         _fence(lease, reason, now)
     outbox.publish(NodeWasRevoked(tenant_id=settings.VXPU_OPERATOR_TENANT, node_id=node.pk))
     return node

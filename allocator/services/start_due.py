@@ -42,6 +42,6 @@ def _list_over(now: datetime) -> list[UUID]:
 
 @db.transaction
 def _drain_one(*, lease_id: UUID, now: datetime) -> None:
-    lease = Lease.objects.select_for_update().get(pk=lease_id)
+    lease = Lease.objects.select_for_update(no_key=True).get(pk=lease_id)
     if lease.state in ON_NODE and lease.ends_at is not None and lease.ends_at <= now:
         drain(lease=lease, actor="allocator", reason="expired", now=now)

@@ -64,7 +64,7 @@ def mark_unreachable(*, now: datetime) -> list[UUID]:
     up_since = watch.up_since if door is None else max(watch.up_since, door.up_since)
     if now - up_since < timeout:
         return []
-    silent = Node.objects.select_for_update().filter(
+    silent = Node.objects.select_for_update(no_key=True).filter(
         state=NodeState.ACTIVE, is_online=True, last_seen_at__lte=now - timeout
     )
     nodes = list(silent.order_by("pk"))
@@ -79,7 +79,7 @@ def mark_unreachable(*, now: datetime) -> list[UUID]:
 def _lose_sight(node: Node, now: datetime) -> None:
     silent_since = node.last_seen_at or now
     authority = timedelta(seconds=settings.VXPU_AUTHORITY_S)
-    leases = Lease.objects.select_for_update().filter(node=node, state__in=WATCHED, offered_at__isnull=False)
+    leases = Lease.objects.select_for_update(no_key=True).filter(node=node, state__in=WATCHED, offered_at__isnull=False)
     for lease in leases.order_by("pk"):
         move(lease=lease, to=LeaseState.UNREACHABLE, actor="allocator", reason="node silent", now=now)
         if lease.ready_at is not None:
