@@ -63,10 +63,18 @@ def period_borders(*, account_id: UUID, starts_at: datetime, ends_at: datetime) 
     """Where billing periods meet strictly inside the range: the calendar's borders and those of closed periods.
 
     Who splits its items here by measured use gets exact parts; `charge` would split them in proportion to time.
+    Raises NoAccount (409).
     """
-    account = Account.objects.get(pk=account_id)
+    account = Account.objects.filter(pk=account_id).first()
+    if account is None:
+        raise NoAccount
+    return borders_of(account, starts_at, ends_at)
+
+
+def borders_of(account: Account, starts_at: datetime, ends_at: datetime) -> list[datetime]:
+    """`period_borders` of a loaded account."""
     calendar = borders_between(starts_at, ends_at, zone=account.zone, anchor_day=account.anchor_day)
-    periods = BillingPeriod.objects.filter(account_id=account_id, starts_at__lt=ends_at, ends_at__gt=starts_at)
+    periods = BillingPeriod.objects.filter(account=account, starts_at__lt=ends_at, ends_at__gt=starts_at)
     edges = [edge for pair in periods.values_list("starts_at", "ends_at") for edge in pair]
     return sorted({edge for edge in [*calendar, *edges] if starts_at < edge < ends_at})
 

@@ -13,7 +13,7 @@ from billing import locks
 from billing.errors import BadCharge, SourceOfAnother, TimeChargedTwice
 from billing.models import Account, Charge
 from billing.rating.revisions import BadItem, canonical_items, revise
-from billing.selectors import item_of, period_borders
+from billing.selectors import borders_of, item_of
 from plumbing import db
 from vxpu.money import ChargeItem, ChargeOutcome
 
@@ -34,7 +34,7 @@ def _wanted(account: Account, items: Sequence[ChargeItem]) -> list[ChargeItem]:
     if not checked:
         return []
     first, last = min(item.starts_at for item in checked), max(item.ends_at for item in checked)
-    borders = period_borders(account_id=account.pk, starts_at=first, ends_at=last)
+    borders = borders_of(account, first, last)
     return canonical_items(checked, borders) if borders else checked
 
 
