@@ -39,8 +39,10 @@ def prepare(stage: Stage) -> None:
         stage.tenants[letter] = tenant
         stage.screen.say(f"tenant {letter}: {tenant.name}, project {tenant.project}, its member and tokens, an account")
     stage.calibration = calibrate(seconds=stage.timing.calibration)
+    found = stage.calibration
     stage.screen.say(
-        f"demand of the saturating program, with no slice around it: {stage.calibration.demand_permille} permille"
+        f"the saturating program with no slice around it wants {found.demand_permille} permille of the machine "
+        f"(and got {found.got_permille}, beside everything else that runs)"
     )
 
 

@@ -1,33 +1,48 @@
-"""The demand of the saturating program: what it takes of this machine with no slice around it."""
+"""The demand of the saturating program: what it would take of this machine with no slice around it.
+
+Other programs share the cores (this stack among them), so the processor time that it got is not what it asked for.
+The kernel keeps both: for each thread the time on a core and the time it stood in line for one (``schedstat``, first
+and second field, nanoseconds; Documentation/scheduler/sched-stats.rst). Their sum is the demand.
+"""
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
-
-import psutil
+from pathlib import Path
 
 from config.demo.guests import Guest
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """`demand_permille` of all cores; `rounds` makes one kernel last some ten milliseconds on this machine."""
+    """Permille of all cores; `rounds` makes one kernel last some ten milliseconds on this machine."""
 
     demand_permille: int
+    got_permille: int
     rounds: int
 
 
 def calibrate(*, seconds: int) -> Calibration:
-    """Run the program free for `seconds` and read its CPU time from outside. Raises GuestFailed."""
+    """Run the program free for `seconds` and read its threads' times from outside. Raises GuestFailed."""
     guest = Guest.start_outside("saturate", "--seconds", str(seconds + 1))
     try:
         guest.wait_steady()
-        process = psutil.Process(guest.process.pid)
-        before, began = sum(process.cpu_times()[:2]), time.monotonic()
+        on_core, in_line = _times(guest.process.pid)
+        began = time.monotonic_ns()
         time.sleep(seconds)
-        used, wall = sum(process.cpu_times()[:2]) - before, time.monotonic() - began
+        on_core_after, in_line_after = _times(guest.process.pid)
+        all_cores = (time.monotonic_ns() - began) * (os.cpu_count() or 1)
         _, report = guest.finish()
     finally:
         guest.stop()
-    return Calibration(int(used * 1000 / wall / (psutil.cpu_count() or 1)), int(report["rounds"]))
+    got, waited = on_core_after - on_core, in_line_after - in_line
+    demand = min(1000, (got + waited) * 1000 // all_cores)
+    return Calibration(demand, got * 1000 // all_cores, int(report["rounds"]))
+
+
+def _times(pid: int) -> tuple[int, int]:
+    """(on a core, in line for one) of all its threads, in nanoseconds."""
+    stats = [path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/schedstat")]
+    return sum(int(words[0]) for words in stats), sum(int(words[1]) for words in stats)

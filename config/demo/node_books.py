@@ -1,4 +1,4 @@
-"""What the node says of the windows that it metered: `vxpu-agent status --json`, as an operator on the node reads it."""
+"""The windows that the node metered, by its own word: `vxpu-agent status --json`, as its operator reads it."""
 
 from __future__ import annotations
 

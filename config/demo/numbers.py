@@ -10,6 +10,7 @@ SETTINGS = {
     "VXPU_WINDOW_S": "2",
     "VXPU_GRACE_S": "2",
     "VXPU_RATING_PERIOD_S": "30",
+    "VXPU_HOST_RESERVE_PERMILLE": "200",  # beside 1/4 and 1/2 a little is left, for a refusal to name what still fits
 }
 WINDOW_S = int(SETTINGS["VXPU_WINDOW_S"])
 CURRENCY = "EUR"

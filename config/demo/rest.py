@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 from uuid import uuid4
 
 import httpx
+
+BUSY = 503
+BUSY_TRIES = 3
 
 
 class Refused(RuntimeError):
@@ -38,8 +42,14 @@ class Api:
         return answer.text
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Create or act, with an Idempotency-Key of its own. Raises Refused."""
-        return self._read(self._http.post(path, json=body or {}, headers={"Idempotency-Key": str(uuid4())}))
+        """Create or act, with an Idempotency-Key of its own; "busy" is tried again as it asks. Raises Refused."""
+        headers = {"Idempotency-Key": str(uuid4())}
+        for _ in range(BUSY_TRIES):
+            answer = self._http.post(path, json=body or {}, headers=headers)
+            if answer.status_code != BUSY:
+                break
+            time.sleep(float(answer.headers.get("Retry-After", "1")))
+        return self._read(answer)
 
     def put(self, path: str, body: dict[str, Any]) -> Any:
         return self._read(self._http.put(path, json=body, headers={"Idempotency-Key": str(uuid4())}))

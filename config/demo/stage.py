@@ -57,7 +57,7 @@ class Stage:
     watch: Watch
     began_at: float = field(default_factory=lambda: math.floor(time.time()))
     device: dict[str, Any] = field(default_factory=dict)
-    calibration: Calibration = field(default_factory=lambda: Calibration(0, 0))
+    calibration: Calibration = field(default_factory=lambda: Calibration(0, 0, 0))
     tenants: dict[str, Tenant] = field(default_factory=dict)
     bought: dict[str, Bought] = field(default_factory=dict)
     guests: list[Guest] = field(default_factory=list)
