@@ -22,7 +22,6 @@ QUIET_S = 5
 DRAIN = "config.tasks.drain_outbox"
 
 
-
 def route(name: str, *unused: Any, **options: Any) -> dict[str, str] | None:  # noqa: ARG001 - Celery's signature
     """The queue that the task was declared with."""
     from plumbing.tasks import QUEUE_OF  # needs settings, which are not there yet when this module loads

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from typing import Any
+from allocator.live import websocket_urlpatterns
 
-websocket_urlpatterns: list[Any] = []
-
-if find_spec("allocator.live") is not None:
-    from allocator.live import websocket_urlpatterns as node_sockets
-
-    websocket_urlpatterns += node_sockets
+__all__ = ["websocket_urlpatterns"]

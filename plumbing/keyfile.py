@@ -28,9 +28,7 @@ def provide_server_key(path: Path) -> bool:
         load_server_key(path)
         return False
     key = Ed25519PrivateKey.generate()
-    pem = key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     write_secret(path, pem)
     return True
 

@@ -11,7 +11,6 @@ from django.db import InterfaceError, OperationalError
 
 from plumbing.rowsec import system_scope
 
-
 # Task name -> queue; the app's router (config/celery.py) reads it.
 QUEUE_OF: dict[str, str] = {}
 DEFAULTS: dict[str, Any] = {
@@ -44,7 +43,7 @@ def task(*, queue: str, **options: Any) -> Callable[[Callable[..., Any]], Any]:
 
         name = f"{function.__module__}.{function.__name__}"
         QUEUE_OF[name] = queue
-        declare = shared_task(name=name, **{**DEFAULTS, **options})  # type: ignore[no-untyped-call]
+        declare: Callable[..., Any] = shared_task(name=name, **{**DEFAULTS, **options})
         return declare(run)
 
     return decorate

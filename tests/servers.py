@@ -141,6 +141,6 @@ def point_celery_and_channels_at(redis_url: str) -> None:
     from config.celery import app
 
     app.conf.update(broker_url=redis_url)
-    app.amqp._producer_pool = None  # it would keep the old address
+    vars(app.amqp)["_producer_pool"] = None  # it would keep the old address
     settings.REDIS_URL = settings.CELERY_BROKER_URL = redis_url
     settings.CHANNEL_LAYERS["default"].update(CONFIG={"hosts": [redis_url]})

@@ -51,8 +51,12 @@ MIDDLEWARE = [
 ]
 
 TEMPLATES: list[dict[str, Any]] = [
-    {"BACKEND": "django.template.backends.django.DjangoTemplates", "DIRS": [BASE_DIR / "config/templates"],
-     "APP_DIRS": True, "OPTIONS": {"context_processors": []}},
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "config/templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {"context_processors": []},
+    },
 ]
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
@@ -136,9 +140,15 @@ CELERY_BROKER_CONNECTION_MAX_RETRIES = None
 CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 # A task of a dead worker is delivered again after this time; the reconcilers are quicker than that.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "visibility_timeout": 600, "socket_timeout": 5, "socket_connect_timeout": 2, "retry_on_timeout": False,
+    "visibility_timeout": 600,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 2,
+    "retry_on_timeout": False,
     # A sender gives up at once: the outbox keeps the news. Workers have their own, endless, retries.
-    "max_retries": 1, "interval_start": 0, "interval_step": 0, "interval_max": 0,
+    "max_retries": 1,
+    "interval_start": 0,
+    "interval_step": 0,
+    "interval_max": 0,
 }
 
 LOGGING: dict[str, Any] = {

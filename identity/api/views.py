@@ -84,9 +84,7 @@ class MembersView(DomainView):
     def post(self, request: Request) -> Response:
         """Give a role to a user; one who is not known yet is made."""
         asked = self.parsed(request, io.MemberIn)
-        made = members.add(
-            by=self.principal(request), project_id=asked.pop("project"), now=timezone.now(), **asked
-        )
+        made = members.add(by=self.principal(request), project_id=asked.pop("project"), now=timezone.now(), **asked)
         return Response(io.MemberSerializer(made).data, status=201)
 
 

@@ -118,9 +118,7 @@ def _claim(request: Request, *, now: datetime) -> IdempotencyKey | Response:
     return _answer_or_take_over(found, fresh, now=now)
 
 
-def _answer_or_take_over(
-    found: IdempotencyKey, fresh: IdempotencyKey, *, now: datetime
-) -> IdempotencyKey | Response:
+def _answer_or_take_over(found: IdempotencyKey, fresh: IdempotencyKey, *, now: datetime) -> IdempotencyKey | Response:
     if found.expires_at > now:
         if bytes(found.request_digest) != fresh.request_digest:
             raise KeyReused("The address or the body differs.", suggestion="Use a new key for a new request.")
@@ -162,4 +160,3 @@ def _give_back(claim: IdempotencyKey) -> None:
 def purge(*, now: datetime) -> int:
     """Forget keys whose day is over; returns how many. For a periodic task."""
     return IdempotencyKey.objects.filter(expires_at__lte=now).delete()[0]
-

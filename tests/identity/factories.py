@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -17,8 +17,6 @@ from identity.services import members, operators, projects, tenants, tokens
 from plumbing.principal import Principal
 from plumbing.rowsec import system_scope
 from vxpu.ids import new_uuid
-
-YEAR = 365
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def make_member(*, by: Person, role: str = "member", project: Project | None = N
         token = tokens.create(
             by=principal, user_id=member.user_id, name="test",
             scopes={scope for scope in ROLE_SCOPES[role] if principal.may(scope)},
-            expires_at=now.replace(year=now.year + 1), now=now,
+            expires_at=now + timedelta(days=365), now=now,
         )  # fmt: skip
     return Person(user=member.user, secret=token.secret)
 
@@ -86,7 +84,10 @@ def make_operator() -> Person:
     now = datetime.now(UTC)
     with system_scope():
         provided = operators.provide(
-            tenant_id=settings.VXPU_OPERATOR_TENANT, email="operator@vxpu.example", password="long enough to pass", now=now
+            tenant_id=settings.VXPU_OPERATOR_TENANT,
+            email="operator@vxpu.example",
+            password="long enough to pass",
+            now=now,
         )
         return Person(user=provided.user, secret=operators.issue_token(user=provided.user, name="test", now=now))
 

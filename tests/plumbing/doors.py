@@ -57,9 +57,7 @@ class HeaderAuthentication(BaseAuthentication):
         who = request.headers.get("X-Who", "ring:write")
         enter_scope(request, tenant_scope(TENANT))
         scopes = frozenset(who.split())
-        return Principal(
-            user_id=TENANT, tenant_id=TENANT, name=who, scopes=scopes, is_operator=who == "operator"
-        ), None
+        return Principal(user_id=TENANT, tenant_id=TENANT, name=who, scopes=scopes, is_operator=who == "operator"), None
 
 
 def die() -> None:

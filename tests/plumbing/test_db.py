@@ -52,12 +52,16 @@ def test_use_cases_do_not_nest() -> None:
 
 
 def test_a_savepoint_fails_alone() -> None:
+    def part() -> None:
+        with db.savepoint():
+            write()
+            raise ValueError("part")
+
     @db.transaction
     def run() -> None:
         write()
-        with pytest.raises(ValueError, match="part"), db.savepoint():
-            write()
-            raise ValueError("part")
+        with pytest.raises(ValueError, match="part"):
+            part()
 
     run()
     assert rows() == 1

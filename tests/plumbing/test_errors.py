@@ -17,7 +17,9 @@ MEMBERS = {"type", "title", "status", "detail", "code", "suggestion", "request_i
 def ask(method: str, address: str, *, body: str = '{"word": "ding"}', **headers: str) -> Any:
     client = APIClient(raise_request_exception=False)
     given = {"Idempotency-Key": "k", **{name.replace("_", "-"): value for name, value in headers.items()}}
-    return client.generic(method, address, body, content_type=given.pop("Content-Type", "application/json"), headers=given)
+    return client.generic(
+        method, address, body, content_type=given.pop("Content-Type", "application/json"), headers=given
+    )
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,12 @@ def test_ten_at_once_do_it_once(committed_db: str) -> None:
 
 def test_a_slow_request_that_was_overtaken_rolls_back(committed_db: str, settings: Settings) -> None:
     settings.VXPU_IDEMPOTENCY_LEASE_S = 0
-    answers = race(lambda: ring(hold_s=0.4), lambda: (time.sleep(0.2), ring(hold_s=0.4))[1])
+
+    def ring_later() -> Any:
+        time.sleep(0.2)
+        return ring(hold_s=0.4)
+
+    answers = race(lambda: ring(hold_s=0.4), ring_later)
     assert [answer.status_code for answer in answers] == [409, 201]
     assert rings() == 1
 

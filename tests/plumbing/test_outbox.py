@@ -52,9 +52,7 @@ class Recorder:
 
 @db.transaction
 def paint(*, coats: int = 1, fail: bool = False) -> None:
-    outbox.publish(
-        Painted(tenant_id=TENANT, at=datetime(2026, 1, 2, tzinfo=UTC), colour=Colour.RED, coats=coats)
-    )
+    outbox.publish(Painted(tenant_id=TENANT, at=datetime(2026, 1, 2, tzinfo=UTC), colour=Colour.RED, coats=coats))
     if fail:
         raise ValueError("the paint ran out")
 

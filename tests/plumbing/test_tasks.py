@@ -22,7 +22,7 @@ from tests.servers import Servers, url_of
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def wait_for(happened: Callable[[], bool], *, timeout_s: float = 15) -> None:
+def wait_for(happened: Callable[[], bool], *, timeout_s: float = 60) -> None:
     deadline = time.monotonic() + timeout_s
     while not happened():
         assert time.monotonic() < deadline, "it never happened"
@@ -30,7 +30,9 @@ def wait_for(happened: Callable[[], bool], *, timeout_s: float = 15) -> None:
 
 
 @pytest.fixture
-def worker(committed_system: str, servers: Servers, monkeypatch: pytest.MonkeyPatch) -> Iterator[subprocess.Popen[bytes]]:
+def worker(
+    committed_system: str, servers: Servers, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[subprocess.Popen[bytes]]:
     """A real worker on the test's own database and the session's Valkey."""
     monkeypatch.setattr("config.celery._quiet_until", 0.0)
     app.control.purge()

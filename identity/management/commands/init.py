@@ -45,9 +45,7 @@ class Command(BaseCommand):
         given = os.environ.get("VXPU_ADMIN_PASSWORD", "")
         password = given or secrets.token_urlsafe(18)
         email = os.environ.get("VXPU_ADMIN_EMAIL", "operator@vxpu.internal")
-        provided = operators.provide(
-            tenant_id=settings.VXPU_OPERATOR_TENANT, email=email, password=password, now=now
-        )
+        provided = operators.provide(tenant_id=settings.VXPU_OPERATOR_TENANT, email=email, password=password, now=now)
         if provided.is_new and not given:
             self.stdout.write(f"Operator {email} has the password {password} (shown this once)")
         held = token_file.read_text().strip() if token_file.exists() else ""
