@@ -14,7 +14,8 @@ enum { MAX_FLIGHT = 128 };
 
 static struct vx_flight flights[MAX_FLIGHT];
 static unsigned count;
-static int64_t expected_ns; /* of all entries that are not stalled */
+/* Of all entries that are not stalled; written under `lock`. */
+static _Atomic int64_t expected_ns;
 static _Atomic uint32_t done_count; /* futex word: commands that ended */
 static atomic_flag reaping = ATOMIC_FLAG_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -38,10 +39,7 @@ bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
 
 int64_t vx_flight_expected_ns(void)
 {
-    pthread_mutex_lock(&lock);
-    int64_t ns = expected_ns;
-    pthread_mutex_unlock(&lock);
-    return ns;
+    return expected_ns;
 }
 
 bool vx_flight_has(uint64_t key)

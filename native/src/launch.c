@@ -103,10 +103,10 @@ void vx_launch_settle(void)
 }
 
 /* Sleeps until the budget is positive. False: the lease is gone. */
-static bool wait_for_budget(uint64_t *waited_ns)
+static bool wait_for_budget(uint64_t now, uint64_t *waited_ns)
 {
     struct vx_bucket b = vx_session_bucket();
-    uint64_t start = vx_now_ns(), now = start;
+    uint64_t start = now;
     for (;;) {
         if (vx_session_closed())
             return false;
@@ -124,8 +124,7 @@ static bool wait_for_budget(uint64_t *waited_ns)
 static bool window_is_full(uint64_t key)
 {
     int64_t expected;
-    bool measured = vx_estimate_get(key, &expected);
-    if (!measured)
+    if (!vx_estimate_get(key, &expected))
         return vx_flight_has(key);
     uint64_t units = atomic_load(&vx_session_limits()->compute_units);
     return vx_flight_expected_ns() > WINDOW_NS * (int64_t)(units ? units : 1);
@@ -157,7 +156,7 @@ static void wait_for_window(uint64_t key)
 
 /* Under `lock`. Watches this launch, or leaves it to a later one's event. */
 static void collect_locked(cl_command_queue queue, struct vx_ticket *t,
-                           bool measured)
+                           bool measured, int64_t expected_ns)
 {
     bool same = run.key == t->key && run.queue == queue;
     if (!same) {
@@ -166,39 +165,43 @@ static void collect_locked(cl_command_queue queue, struct vx_ticket *t,
         run.launches = 0;
         run.estimate_ns = 0;
     }
-    run.launches++;
-    run.estimate_ns += t->prepaid_ns;
-    t->wants_event = !measured || !same || t->prepaid_ns > TINY_NS ||
+    t->launches = ++run.launches;
+    t->estimate_ns = run.estimate_ns += expected_ns;
+    t->wants_event = !measured || !same || expected_ns > TINY_NS ||
                      run.launches >= TINY_RUN;
-    t->launches = run.launches;
-    t->estimate_ns = run.estimate_ns;
     if (t->wants_event) {
         run.launches = 0;
         run.estimate_ns = 0;
     }
 }
 
-static void prepay(uint64_t key, cl_command_queue queue, struct vx_ticket *t)
+/* A run of tiny launches is prepaid at once, with the one that is watched. */
+static void prepay(cl_command_queue queue, struct vx_ticket *t)
 {
-    t->key = key;
-    bool measured = vx_estimate_get(key, &t->prepaid_ns);
+    int64_t expected_ns, due = 0;
+    bool measured = vx_estimate_get(t->key, &expected_ns);
     pthread_mutex_lock(&lock);
-    prepaid_ns += with_gain(t->prepaid_ns);
-    collect_locked(queue, t, measured);
+    collect_locked(queue, t, measured, expected_ns);
+    if (t->wants_event)
+        due = with_gain(t->estimate_ns);
+    prepaid_ns += due;
     pthread_mutex_unlock(&lock);
-    vx_session_debit(with_gain(t->prepaid_ns));
+    if (due)
+        vx_session_debit(due);
     VX_CRASH("launch.prepaid");
 }
 
 bool vx_launch_begin(uint64_t key, cl_command_queue queue, struct vx_ticket *t)
 {
-    uint64_t waited = 0;
-    settle(vx_now_ns());
-    if (!wait_for_budget(&waited))
+    uint64_t waited = 0, now = vx_now_ns();
+    t->key = key;
+    settle(now);
+    if (!wait_for_budget(now, &waited))
         return false;
-    wait_for_window(key);
+    if (window_is_full(key))
+        wait_for_window(key);
     vx_session_count_launch(waited);
-    prepay(key, queue, t);
+    prepay(queue, t);
     return true;
 }
 

@@ -16,7 +16,6 @@
 
 struct vx_ticket {
     uint64_t key;
-    int64_t prepaid_ns;
     /*
      * Only every so many of a run of tiny launches is watched, for all of
      * them; the others need no event.

@@ -63,8 +63,9 @@ vx_dlsym_fn vx_libc_dlsym(void)
     vx_dlsym_fn f = atomic_load(&cached);
     if (f)
         return f;
-    static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.2.5",
-                                           "GLIBC_2.17"};
+    /* The base version of each machine first: a miss would call malloc. */
+    static const char *const versions[] = {"GLIBC_2.2.5", "GLIBC_2.17",
+                                           "GLIBC_2.34"};
     for (unsigned i = 0; !f && i < 3; i++) {
         void *p = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
         memcpy(&f, &p, sizeof f);

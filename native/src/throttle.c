@@ -6,6 +6,8 @@
 
 /* A debt beyond ten minutes of a 64-CPU device is rubbish, not a debt. */
 static const int64_t FLOOR_NS = -600LL * 64 * 1000000000LL;
+/* Not worth two atomic writes while there is budget. */
+static const uint64_t SHORT_NS = 200000;
 /* A refill stamp this far ahead of now was not written by this library. */
 static const uint64_t FUTURE_NS = 1000000000ULL;
 
@@ -44,14 +46,17 @@ void vx_bucket_debit(const struct vx_bucket *b, int64_t ns)
     atomic_fetch_add(&b->usage->debited_ns, ns);
 }
 
-/* Time that the agent's own meter saw and no process of ours debited. */
+/*
+ * Time that the agent's own meter saw and no process of ours debited. The
+ * total never falls; a smaller one is a region made anew, not a gift.
+ */
 static void fold_agent_debit(const struct vx_bucket *b)
 {
     int64_t total = atomic_load(&b->limits->agent_debit_ns);
     int64_t seen = atomic_load(&b->usage->agent_debit_seen_ns);
     if (total != seen &&
         atomic_compare_exchange_strong(&b->usage->agent_debit_seen_ns, &seen,
-                                       total))
+                                       total) && total > seen)
         add_budget(b, seen - total);
 }
 
@@ -87,6 +92,8 @@ int64_t vx_bucket_refill(const struct vx_bucket *b, uint64_t now)
         if (last >= now)
             break;
         uint64_t step = now - last;
+        if (step < SHORT_NS && atomic_load(&b->usage->budget_ns) > 0)
+            break;
         /*
          * Steps of at most a burst: a process that dies between winning the
          * stamp and pouring loses 20 ms of share, not a whole debt's worth.

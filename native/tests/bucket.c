@@ -72,6 +72,7 @@ static void agent(void)
     int64_t after = vx_bucket_refill(&bucket, 1000000000);
     printf("agent=%lld\n", (long long)(before - after));
     after -= vx_bucket_refill(&bucket, 1000000000);
+    limits.agent_debit_ns = 1000000;
     printf("agent_again=%lld\n", (long long)after);
 }
 

