@@ -14,6 +14,10 @@ from billing.rating.money import EXPONENTS
 from plumbing.api.fields import TypedId
 from vxpu.money import ChargeKind
 
+# Named in the settings (ENUM_NAME_OVERRIDES), so that their types have good names in the API description.
+CHARGE_KINDS = [(str(kind), str(kind)) for kind in ChargeKind]
+INVOICE_STATES = [choice for choice in InvoiceState.choices if choice[0] not in {"draft", "void"}]
+
 
 class Amount(serializers.Field[Decimal, str, str, Any]):
     """Plain digits, never an exponent."""
@@ -63,7 +67,7 @@ class PeriodIn(serializers.Serializer[Any]):
 class InvoiceLineSerializer(serializers.Serializer[Any]):
     """quantity x unit_price / divisor, rounded half-up once."""
 
-    kind = serializers.ChoiceField([(str(kind), str(kind)) for kind in ChargeKind])
+    kind = serializers.ChoiceField(CHARGE_KINDS)
     text = serializers.CharField()
     starts_at = serializers.DateTimeField()
     ends_at = serializers.DateTimeField()
@@ -83,7 +87,7 @@ class InvoiceSummarySerializer(serializers.Serializer[Any]):
     account = TypedId("acc", source="account_id")
     account_name = serializers.CharField()
     number = serializers.CharField()
-    state = serializers.ChoiceField([choice for choice in InvoiceState.choices if choice[0] not in {"draft", "void"}])
+    state = serializers.ChoiceField(INVOICE_STATES)
     currency = serializers.CharField()
     total = Money()
     paid = Money()
