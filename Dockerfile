@@ -36,5 +36,4 @@ COPY agent agent
 COPY cli cli
 RUN pip install --no-deps --no-build-isolation --editable .
 COPY --from=native /src/build/libvxpu.so native/build/libvxpu.so
-ENV VXPU_NATIVE_LIB=/opt/vxpu/native/build/libvxpu.so
 CMD ["vxpu-agent", "run"]
