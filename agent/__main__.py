@@ -23,6 +23,7 @@ STATE = Path("/var/lib/vxpu-agent")
 RUN = Path("/run/vxpu")
 
 Server = Annotated[str, typer.Option(envvar="VXPU_SERVER", help="Address of the market, http(s)://...")]
+SocketUrl = Annotated[str, typer.Option(envvar="VXPU_SOCKET_URL", help="Its sockets, if not where enrolment said.")]
 TokenFile = Annotated[Path | None, typer.Option(envvar="VXPU_TOKEN_FILE", help="File with the one-time token.")]
 StateDir = Annotated[Path, typer.Option(envvar="VXPU_STATE_DIR", help="Keys, slices, spool: outlives a reboot.")]
 RunDir = Annotated[Path, typer.Option(envvar="VXPU_RUN_DIR", help="Socket, regions, scratch.")]
@@ -32,6 +33,7 @@ RunDir = Annotated[Path, typer.Option(envvar="VXPU_RUN_DIR", help="Socket, regio
 def run(
     server: Server,
     token_file: TokenFile = None,
+    socket_url: SocketUrl = "",
     state_dir: StateDir = STATE,
     run_dir: RunDir = RUN,
     socket: Annotated[Path | None, typer.Option(help="Exec socket; RUN_DIR/agent.sock unless given.")] = None,
@@ -49,7 +51,7 @@ def run(
         raise typer.BadParameter("mode is auto, strict or advisory; on-stop is keep or end")
     config = Config(
         server=server.rstrip("/"), state_dir=state_dir.absolute(), run_dir=run_dir.absolute(), token_file=token_file,
-        socket_path=socket, mode=mode, expose=tuple(path.absolute() for path in expose or ()),
+        socket_url=socket_url, socket_path=socket, mode=mode, expose=tuple(path.absolute() for path in expose or ()),
         hide=tuple(path.absolute() for path in hide or ()), library=library.absolute(), on_stop=on_stop,
         runtime_mib=runtime_mib, host_reserve_permille=host_reserve_permille(),
     )  # fmt: skip

@@ -27,6 +27,7 @@ class Config:
     state_dir: Path
     run_dir: Path
     token_file: Path | None = None
+    socket_url: str = ""
     socket_path: Path | None = None
     library: Path = ROOT / "native" / "build" / "libvxpu.so"
     expose: tuple[Path, ...] = ()

@@ -9,7 +9,7 @@ import base64
 import json
 import os
 import uuid
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +87,14 @@ class Credential:
         self.enrolment = Enrolment(given.node_id, server, given.server_public_key, given.socket_url)
         write_whole(self._enrolment_file, json.dumps(asdict(self.enrolment)))
         return self.enrolment
+
+    def follow(self, *, server: str, socket_url: str) -> None:
+        """The same server at new addresses: what the agent is started with wins over what enrolment said."""
+        known = self._enrolled()
+        moved = replace(known, server=server, socket_url=socket_url or known.socket_url)
+        if moved != known:
+            self.enrolment = moved
+            write_whole(self._enrolment_file, json.dumps(asdict(moved)))
 
     def rotate(self, *, now_s: int) -> None:
         """Replace the key; the new one is on disk before the server hears of it. Raises as `enrol`."""

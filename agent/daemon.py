@@ -201,6 +201,7 @@ class Daemon:
 
     def _enrol_once(self) -> None:
         if self.credential.enrolment is not None:
+            self.credential.follow(server=self.config.server, socket_url=self.config.socket_url)
             return
         if self.config.token_file is None:
             raise NotEnrolled("this node is not enrolled: give --token-file with a one-time token")
