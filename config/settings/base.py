@@ -9,6 +9,7 @@ from uuid import UUID
 
 from config.settings import _env
 from plumbing.pool import forget_scope
+from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 VXPU_VAR = Path(_env.text("VXPU_VAR", str(BASE_DIR / "var")))
@@ -126,11 +127,7 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     },
     "SORT_OPERATIONS": True,
     "ENUM_NAME_OVERRIDES": {
-        "LeaseState": "vxpu.states.LeaseState",
-        "DeviceKind": "vxpu.states.DeviceKind",
-        "Isolation": "vxpu.states.Isolation",
-        "Quality": "vxpu.states.Quality",
-        "NodeState": "allocator.models.NodeState",
+        **{enum.__name__: [member.value for member in enum] for enum in (LeaseState, DeviceKind, Isolation, Quality)},
         "ReservationState": "marketplace.models.ReservationState",
         "AccountStatus": "billing.models.AccountStatus",
         "ChargeKind": "billing.api.serializers.CHARGE_KINDS",

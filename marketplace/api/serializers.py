@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
+from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from marketplace.models import Meter, Price, ReservationState
@@ -15,6 +15,7 @@ from vxpu.states import DeviceKind, Isolation, LeaseState
 UNIT = "device-hour"
 
 
+@extend_schema_serializer(component_name="BookedSlice")
 class SliceSerializer(serializers.Serializer[Any]):
     memory_mib = serializers.IntegerField()
     share_permille = serializers.IntegerField()
