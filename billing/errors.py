@@ -26,6 +26,11 @@ class AccountClosed(Conflict):
     title = "The account is closed."
 
 
+class StatusRefused(Conflict):
+    code = "account_status_refused"
+    title = "The account's status does not allow this."
+
+
 class BadAccount(Invalid):
     code = "bad_account"
     title = "The account cannot be opened like this."

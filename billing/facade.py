@@ -19,6 +19,7 @@ from billing.services.close_period import close_period
 from billing.services.open_account import open_account
 from billing.services.post import post, reverse
 from billing.services.receive_money import pay_invoice, top_up
+from billing.services.set_status import set_status
 from vxpu.money import AccountView, ChargeItem, ChargeKind, ChargeOutcome, InvoiceView, LineView
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "post",
     "reverse",
     "round_half_up",
+    "set_status",
     "top_up",
     "trial_balance",
 ]

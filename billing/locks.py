@@ -22,6 +22,14 @@ def account_for_money(*, account_id: UUID) -> Account:
     return account
 
 
+def account_for_status(*, account_id: UUID) -> Account:
+    """FOR UPDATE: also waits for whoever relies on the status, see `account_for_use`. Raises NoAccount."""
+    account = Account.objects.select_for_update().filter(pk=account_id).first()
+    if account is None:
+        raise NoAccount
+    return account
+
+
 def account_for_use(*, account_id: UUID) -> Account:
     """FOR KEY SHARE: the account stays as it is until the caller commits, while charging goes on. Raises NoAccount."""
     with connection.cursor() as cursor:

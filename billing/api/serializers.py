@@ -58,6 +58,10 @@ class AccountSerializer(serializers.Serializer[Any]):
     opened_at = serializers.DateTimeField()
 
 
+class StatusIn(serializers.Serializer[Any]):
+    status = serializers.ChoiceField(AccountStatus.choices)
+
+
 class PeriodIn(serializers.Serializer[Any]):
     tenant = TypedId("ten", source="tenant_id")
     starts_at = serializers.DateTimeField(help_text="With an offset; where the last period ended.")

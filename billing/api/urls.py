@@ -9,6 +9,7 @@ from billing.api import views
 urlpatterns = [
     path("account", views.AccountView.as_view()),
     path("accounts", views.AccountsView.as_view()),
+    path("accounts/<str:account>", views.AccountStatusView.as_view()),
     path("invoices", views.InvoicesView.as_view()),
     path("invoices/<str:invoice>", views.InvoiceView.as_view()),
     path("invoices/<str:invoice>/csv", views.InvoiceCsvView.as_view()),

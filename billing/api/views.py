@@ -53,6 +53,19 @@ class AccountsView(DomainView):
         return Response(io.AccountSerializer(made).data, status=201)
 
 
+class AccountStatusView(DomainView):
+    permission_classes = [IsOperator, scope("billing")]
+
+    @extend_schema(
+        operation_id="set_account_status", tags=["billing"], request=io.StatusIn, responses=io.AccountSerializer
+    )
+    def patch(self, request: Request, account: str) -> Response:
+        """Suspend, take up again, or close for good. What runs goes on and is charged."""
+        account_id = path_id("acc", account)
+        found = facade.set_status(account_id=account_id, now=timezone.now(), **self.parsed(request, io.StatusIn))
+        return Response(io.AccountSerializer(found).data)
+
+
 class InvoicesView(BillingView):
     @extend_schema(
         operation_id="list_invoices", tags=["billing"], parameters=PARAMETERS,

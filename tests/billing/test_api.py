@@ -93,6 +93,22 @@ def test_bad_accounts_are_refused(cast: Cast, over: dict[str, Any], status: int,
     assert cast.get(cast.admin, "account", 409)["code"] == "no_account"
 
 
+def test_the_operator_suspends_and_closes_accounts(cast: Cast) -> None:
+    address = f"/api/v1/accounts/{cast.open(cast.admin)['id']}"
+
+    def patch(who: Person, status: str) -> tuple[int, str]:
+        answer = who.client.patch(address, {"status": status}, format="json")
+        return answer.status_code, answer.json().get("code") or answer.json()["status"]
+
+    wanted = ["suspended", "suspended", "active", "closed"]
+    assert [patch(cast.operator, status) for status in wanted] == [(200, status) for status in wanted]
+    assert patch(cast.operator, "active") == (409, "account_status_refused")
+    assert patch(cast.operator, "gone") == (400, "invalid_input")
+    assert patch(cast.admin, "active") == (403, "forbidden")
+    lost = cast.operator.client.patch("/api/v1/accounts/acc_nope", {"status": "active"}, format="json")
+    assert lost.status_code == 404
+
+
 def test_an_invoice_from_close_to_csv(cast: Cast) -> None:
     made = cast.invoiced()
     assert (made["number"], made["total"], made["currency"], made["state"]) == ("INV-000001", "0.80", "EUR", "issued")

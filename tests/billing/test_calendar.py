@@ -45,7 +45,7 @@ def test_only_an_active_account_takes_on_costs(status: str, error: type[Exceptio
     account = make_account()
     with transaction.atomic():
         billing.authorize(account_id=account.id, now=NOON)
-    Account.objects.update(status=status)
+    assert billing.set_status(account_id=account.id, status=status, now=NOON).status == status
     with pytest.raises(error), transaction.atomic():
         billing.authorize(account_id=account.id, now=NOON)
     assert charge(account, make_item()).added == 1, "what was used is charged all the same"

@@ -12,7 +12,8 @@ from django.db import IntegrityError, connection, transaction
 from billing import facade as billing
 from billing.errors import NoAccount, PaymentTooLarge, PeriodNotContiguous, PeriodNotOver, PeriodOverlaps
 from billing.exports.document import content_hash
-from billing.models import Charge, Invoice, InvoiceLine, NumberSeries
+from billing.models import Charge, Invoice, InvoiceLine, InvoiceState, NumberSeries
+from billing.models.invoice import ALLOWED
 from plumbing.errors import Invalid, NotFound
 from tests.billing.factories import HOUR, NOON, amounts, charge, close, make_account, make_item
 from vxpu.ids import new_uuid
@@ -246,6 +247,31 @@ def test_only_payments_move_an_issued_invoice() -> None:
     assert content_hash(paid) == invoice.content_hash
     with pytest.raises(NotFound):
         pay(account, new_uuid(), "1.00", "third")
+
+
+class Undo(Exception):
+    """Takes a try back."""
+
+
+def database_allows(invoice_id: UUID, state: str) -> bool:
+    try:
+        with transaction.atomic():
+            Invoice.objects.filter(pk=invoice_id).update(state=state)
+            raise Undo
+    except Undo:
+        return True
+    except IntegrityError:
+        return False
+
+
+@pytest.mark.parametrize("steps", [(), ("part_paid",), ("overdue",), ("paid",), ("overdue", "part_paid", "paid")])
+def test_the_database_and_the_model_allow_the_same_moves(steps: tuple[str, ...]) -> None:
+    invoice = close(make_account())
+    for step in steps:
+        Invoice.objects.filter(pk=invoice.id).update(state=step)
+    now = InvoiceState(steps[-1] if steps else "issued")
+    others = [state for state in InvoiceState if state != now]
+    assert {state for state in others if database_allows(invoice.id, state)} == ALLOWED[now]
 
 
 def test_another_tenant_does_not_find_it() -> None:

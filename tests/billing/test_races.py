@@ -148,6 +148,16 @@ def test_a_running_close_holds_no_reservation_up() -> None:
         assert authorized(5) is None
 
 
+def test_suspending_waits_for_who_was_authorized() -> None:
+    account = make_account()
+    with OtherConnection() as other, transaction.atomic():
+        billing.authorize(account_id=account.id, now=NOON)
+        suspending = other.start(partial(billing.set_status, account_id=account.id, status="suspended", now=NOON))
+        with pytest.raises(TimeoutError):
+            suspending(0.3)
+    assert suspending(10).status == "suspended"
+
+
 def test_deferred_checks_see_the_rows_after_the_scope_is_gone() -> None:
     """The double-entry trigger fires at commit: a scope that ended before must not blind it."""
     from plumbing.rowsec import tenant_scope
