@@ -81,7 +81,7 @@ LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
           FROM chosen c JOIN allocator_leaseoutage o ON o.lease_id = c.id
          CROSS JOIN LATERAL (
             SELECT greatest(c.starts, least(date_trunc('second', o.authority_until),
-                       max(w.window_start + w.window_s * interval '1 second'))) AS since
+                       coalesce(max(w.window_start + w.window_s * interval '1 second'), c.starts))) AS since
               FROM allocator_usagewindow w
              WHERE w.lease_id = c.id AND w.granted_permille_s > 0 AND w.window_start < o.authority_until
                AND w.window_start > c.starts - interval '1 hour') f

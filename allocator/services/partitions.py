@@ -26,7 +26,8 @@ def ensure_partitions(*, days: Iterable[date]) -> None:
         mark = (str(connection.settings_dict["NAME"]), day)
         if mark not in _seen:
             _ensure(day)
-            _seen.add(mark)
+            if not connection.in_atomic_block:  # else a rollback could still take it back
+                _seen.add(mark)
 
 
 @db.transaction
