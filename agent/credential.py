@@ -89,9 +89,13 @@ class Credential:
         return self.enrolment
 
     def follow(self, *, server: str, socket_url: str) -> None:
-        """The same server at new addresses: what the agent is started with wins over what enrolment said."""
+        """The same server at new addresses: what the agent is started with wins over what enrolment said.
+
+        `socket_url` is the address without a path, ``ws://host:port``; empty if it has not moved.
+        """
         known = self._enrolled()
-        moved = replace(known, server=server, socket_url=socket_url or known.socket_url)
+        door = socket_url.rstrip("/") + node.SOCKET_PATH if socket_url else known.socket_url
+        moved = replace(known, server=server, socket_url=door)
         if moved != known:
             self.enrolment = moved
             write_whole(self._enrolment_file, json.dumps(asdict(moved)))
