@@ -10,8 +10,10 @@ from decimal import Decimal
 from uuid import UUID
 
 from billing.rating.money import line_amount
+from vxpu.money import ChargeKind
 
-MeterOrder = tuple[str, str, bytes, Decimal, int, bytes, bool]
+KIND_ORDER = [str(kind) for kind in ChargeKind]
+MeterOrder = tuple[str, int, bytes, Decimal, int, bytes, bool]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Meter:
     @property
     def order(self) -> MeterOrder:
         money = self.unit_price, self.divisor
-        return self.text, self.kind, self.price_id.bytes, *money, self.source.bytes, self.simulated
+        return self.text, KIND_ORDER.index(self.kind), self.price_id.bytes, *money, self.source.bytes, self.simulated
 
 
 @dataclass(frozen=True, slots=True)
