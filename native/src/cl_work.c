@@ -41,13 +41,15 @@ static bool first_launches(void)
 }
 
 /* The gate refuses with this once the lease is gone. */
-static bool enter(uint64_t key, cl_command_queue q, struct vx_ticket *t,
-                  bool *limited, cl_int *err)
+static bool enter(uint64_t key, cl_command_queue q, cl_uint waits,
+                  const cl_event *list, struct vx_ticket *t, bool *limited,
+                  cl_int *err)
 {
     enum vx_mode mode = vx_layer_mode();
     *err = CL_OUT_OF_RESOURCES;
     *limited = mode == VX_LIMIT;
-    return mode == VX_PASS || (*limited && vx_launch_begin(key, q, t));
+    return mode == VX_PASS ||
+           (*limited && vx_launch_begin(key, q, waits, list, t));
 }
 
 static cl_int leave(struct vx_ticket *t, cl_command_queue q, cl_event got,
@@ -64,7 +66,7 @@ static cl_int leave(struct vx_ticket *t, cl_command_queue q, cl_event got,
     cl_event own = NULL, *out = event;                                \
     bool limited;                                                     \
     cl_int err;                                                       \
-    if (!enter(key, q, &ticket, &limited, &err))                        \
+    if (!enter(key, q, waits, list, &ticket, &limited, &err))         \
         return err;                                                   \
     if (limited && !event && ticket.wants_event)                      \
         out = &own;                                                   \

@@ -14,24 +14,48 @@ enum { MAX_FLIGHT = 128 };
 
 static struct vx_flight flights[MAX_FLIGHT];
 static unsigned count;
-/* Of all entries that are not stalled; written under `lock`. */
+/* Of all entries that count; written under `lock`. */
 static _Atomic int64_t expected_ns;
+/* Spares the usual launch a walk over all entries. */
+static _Atomic bool any_held;
 static _Atomic uint32_t done_count; /* futex word: commands that ended */
 static atomic_flag reaping = ATOMIC_FLAG_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
+static bool counts(const struct vx_flight *f)
+{
+    return !f->held && !f->stalled;
+}
+
+static void sum_locked(void)
+{
+    int64_t sum = 0;
+    bool held = false;
+    for (unsigned i = 0; i < count; i++) {
+        sum += counts(&flights[i]) ? flights[i].estimate_ns : 0;
+        held |= flights[i].held;
+    }
+    expected_ns = sum;
+    any_held = held;
+}
+
 bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
                    cl_event event)
 {
+    struct vx_flight f = {.key = t->key,
+                          .launches = t->launches,
+                          .estimate_ns = t->estimate_ns,
+                          .event = event,
+                          .queue = queue,
+                          .held = t->held};
     pthread_mutex_lock(&lock);
     bool room = count < MAX_FLIGHT;
     if (room) {
-        flights[count++] = (struct vx_flight){.key = t->key,
-                                              .launches = t->launches,
-                                              .estimate_ns = t->estimate_ns,
-                                              .event = event,
-                                              .queue = queue};
-        expected_ns += t->estimate_ns;
+        /* Behind one that was given up on, nothing can be waited for. */
+        for (unsigned i = 0; i < count; i++)
+            f.stalled |= flights[i].stalled && flights[i].queue == queue;
+        flights[count++] = f;
+        sum_locked();
     }
     pthread_mutex_unlock(&lock);
     return room;
@@ -47,7 +71,7 @@ bool vx_flight_has(uint64_t key)
     bool has = false;
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < count && !has; i++)
-        has = flights[i].key == key && !flights[i].stalled;
+        has = flights[i].key == key && counts(&flights[i]);
     pthread_mutex_unlock(&lock);
     return has;
 }
@@ -84,7 +108,7 @@ static bool is_behind(const struct vx_flight *seen, const cl_int *status,
                       unsigned i)
 {
     for (unsigned j = 0; j < i; j++)
-        if (status[j] > CL_COMPLETE && !seen[j].stalled &&
+        if (status[j] > CL_COMPLETE && counts(&seen[j]) &&
             seen[j].queue == seen[i].queue)
             return true;
     return false;
@@ -97,22 +121,33 @@ static void ask_all(const struct vx_flight *seen, cl_int *status, unsigned n)
                                                : status_of(seen[i].event);
 }
 
+/* What was held behind a command that runs now is free to run as well. */
+static void release_locked(cl_command_queue queue)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (flights[i].queue == queue)
+            flights[i].held = false;
+}
+
 /* New entries are appended behind the n that were looked at. */
-static void keep_unfinished(unsigned n, const cl_int *status)
+static void keep_unfinished(const struct vx_flight *seen, unsigned n,
+                            const cl_int *status)
 {
     unsigned kept = 0;
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < count; i++) {
-        struct vx_flight f = flights[i];
-        if (i < n && status[i] <= CL_COMPLETE) {
-            expected_ns -= f.stalled ? 0 : f.estimate_ns;
+        if (i < n && status[i] <= CL_COMPLETE)
             continue;
-        }
+        struct vx_flight f = flights[i];
         if (i < n)
             f.running = status[i] == CL_RUNNING;
         flights[kept++] = f;
     }
     count = kept;
+    for (unsigned i = 0; i < n; i++)
+        if (seen[i].held && status[i] <= CL_RUNNING)
+            release_locked(seen[i].queue);
+    sum_locked();
     pthread_mutex_unlock(&lock);
 }
 
@@ -142,7 +177,7 @@ void vx_flight_reap(int64_t *cpu_ns)
         return;
     unsigned n = copy_flights(seen);
     ask_all(seen, status, n);
-    keep_unfinished(n, status);
+    keep_unfinished(seen, n, status);
     teach(seen, n, status, cpu_ns);
     atomic_flag_clear(&reaping);
     for (unsigned i = 0; i < n; i++)
@@ -165,7 +200,7 @@ static cl_event pick_running(bool *watched)
     cl_event event = NULL;
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < count && !event; i++) {
-        if (!flights[i].running || flights[i].stalled)
+        if (!flights[i].running || !counts(&flights[i]))
             continue;
         event = flights[i].event;
         *watched = flights[i].watched;
@@ -206,13 +241,48 @@ void vx_flight_flush(void)
     atomic_flag_clear(&reaping);
 }
 
+void vx_flight_hold(void)
+{
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < count; i++)
+        flights[i].held |= !flights[i].running;
+    sum_locked();
+    pthread_mutex_unlock(&lock);
+}
+
 void vx_flight_stall(void)
 {
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < count; i++)
         flights[i].stalled = true;
-    expected_ns = 0;
+    sum_locked();
     pthread_mutex_unlock(&lock);
+}
+
+static bool is_open_user_event(cl_event event)
+{
+    cl_uint type = 0;
+    return vx_real()->clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof type,
+                                     &type, NULL) == CL_SUCCESS &&
+           type == CL_COMMAND_USER && status_of(event) > CL_COMPLETE;
+}
+
+bool vx_flight_is_held(cl_command_queue queue, cl_uint waits,
+                       const cl_event *list)
+{
+    bool held = false;
+    if (!any_held && waits == 0)
+        return false;
+    pthread_mutex_lock(&lock);
+    for (unsigned i = 0; i < count && !held; i++) {
+        held = flights[i].held && flights[i].queue == queue;
+        for (cl_uint w = 0; list && flights[i].held && w < waits; w++)
+            held |= list[w] == flights[i].event;
+    }
+    pthread_mutex_unlock(&lock);
+    for (cl_uint w = 0; list && !held && w < waits; w++)
+        held = is_open_user_event(list[w]);
+    return held;
 }
 
 void vx_flight_after_fork(void)
@@ -221,5 +291,5 @@ void vx_flight_after_fork(void)
     pthread_mutex_init(&lock, NULL);
     atomic_flag_clear(&reaping);
     count = 0;
-    expected_ns = 0;
+    sum_locked();
 }

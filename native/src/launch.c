@@ -14,10 +14,14 @@
 static const int64_t WINDOW_NS = 8000000;
 /* A waiter looks again at least this often: resize and pause are noticed. */
 static const uint64_t LOOK_NS = 20000000;
-/* Nothing runs for this long: what is queued depends on the host. */
-static const uint64_t QUEUED_BOUND_NS = 16000000;
+/*
+ * Nothing runs and no worker of the runtime does anything (such as compile)
+ * for this long: what is queued depends on the host.
+ */
+static const uint64_t QUIET_NS = 250000000;
+static const uint64_t QUIET_LOOK_NS = 16000000;
 /* Even a running command may wait for a word the host has yet to write. */
-static const uint64_t RUNNING_BOUND_NS = 2000000000;
+static const uint64_t RUNNING_BOUND_NS = 5000000000;
 /* Reading one worker's clock is a system call: keep its cost near 1 %. */
 static const uint64_t MEASURE_GAP_PER_WORKER_NS = 25000;
 
@@ -130,27 +134,40 @@ static bool window_is_full(uint64_t key)
     return vx_flight_expected_ns() > WINDOW_NS * (int64_t)(units ? units : 1);
 }
 
+struct patience {
+    uint64_t start, quiet_since, looked;
+};
+
+static bool is_quiet(struct patience *p, uint64_t now)
+{
+    if (now - p->looked >= QUIET_LOOK_NS) {
+        p->looked = now;
+        if (!vx_workers_asleep())
+            p->quiet_since = now;
+    }
+    return now - p->quiet_since > QUIET_NS;
+}
+
 /*
- * Waits for running commands only, and not for ever: a command that depends
- * on a user event or on host memory may need the very launch that we hold.
+ * Waits for work that makes progress only, and not for ever: a command that
+ * depends on a user event or on host memory may need the launch that we hold.
  */
 static void wait_for_window(uint64_t key)
 {
-    uint64_t start = vx_now_ns(), idle_since = start;
-    bool flushed = false;
+    uint64_t now = vx_now_ns();
+    struct patience p = {now, now, now};
+    vx_flight_flush();
     while (window_is_full(key) && !vx_workers_is_self()) {
-        if (!flushed)
-            vx_flight_flush();
-        flushed = true;
-        uint64_t now = vx_now_ns();
         if (vx_flight_wait(5000000))
-            idle_since = now;
+            p.quiet_since = now;
         else
             vx_sleep_ns(200000);
-        if (now - start > RUNNING_BOUND_NS ||
-            now - idle_since > QUEUED_BOUND_NS)
+        now = vx_now_ns();
+        if (now - p.start > RUNNING_BOUND_NS)
             vx_flight_stall();
-        settle(vx_now_ns());
+        else if (is_quiet(&p, now))
+            vx_flight_hold();
+        settle(now);
     }
 }
 
@@ -167,7 +184,7 @@ static void collect_locked(cl_command_queue queue, struct vx_ticket *t,
     }
     t->launches = ++run.launches;
     t->estimate_ns = run.estimate_ns += expected_ns;
-    t->wants_event = !measured || !same || expected_ns > TINY_NS ||
+    t->wants_event = t->held || !measured || !same || expected_ns > TINY_NS ||
                      run.launches >= TINY_RUN;
     if (t->wants_event) {
         run.launches = 0;
@@ -191,14 +208,16 @@ static void prepay(cl_command_queue queue, struct vx_ticket *t)
     VX_CRASH("launch.prepaid");
 }
 
-bool vx_launch_begin(uint64_t key, cl_command_queue queue, struct vx_ticket *t)
+bool vx_launch_begin(uint64_t key, cl_command_queue queue, cl_uint waits,
+                     const cl_event *list, struct vx_ticket *t)
 {
     uint64_t waited = 0, now = vx_now_ns();
     t->key = key;
+    t->held = vx_flight_is_held(queue, waits, list);
     settle(now);
     if (!wait_for_budget(now, &waited))
         return false;
-    if (window_is_full(key))
+    if (!t->held && window_is_full(key))
         wait_for_window(key);
     vx_session_count_launch(waited);
     prepay(queue, t);

@@ -23,11 +23,12 @@ struct vx_ticket {
     bool wants_event;
     unsigned launches;   /* this one and the unwatched before it */
     int64_t estimate_ns; /* of all these */
+    bool held;           /* depends on something the host has yet to do */
 };
 
 /* Waits as the share demands. False: the lease is gone, do not launch. */
-bool vx_launch_begin(uint64_t key, cl_command_queue queue,
-                     struct vx_ticket *t);
+bool vx_launch_begin(uint64_t key, cl_command_queue queue, cl_uint waits,
+                     const cl_event *list, struct vx_ticket *t);
 /*
  * After the real call. event: its event, ours to keep when `owned`, else the
  * program's and retained here; NULL when the call failed.
@@ -50,13 +51,14 @@ struct vx_flight {
     cl_command_queue queue; /* kept alive by the event */
     bool running;
     bool watched; /* our completion callback is set */
-    bool stalled; /* waited for in vain: not counted any more */
+    bool held;    /* depends on the host: not counted until it runs */
+    bool stalled; /* ran too long to be waited for: not counted any more */
 };
 
 /* False when the table is full: then the launch is metered, not tracked. */
 bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
                    cl_event event);
-/* Expected ns of all that is in flight and not stalled. */
+/* Expected ns of all that is in flight, not held and not stalled. */
 int64_t vx_flight_expected_ns(void);
 bool vx_flight_has(uint64_t key);
 /*
@@ -67,7 +69,14 @@ void vx_flight_reap(int64_t *cpu_ns);
 /* Waits up to ns for a running command. False: none is running. */
 bool vx_flight_wait(uint64_t ns);
 void vx_flight_flush(void);
-/* Stops counting what is in flight now: it depends on the host. */
+/*
+ * True when a launch with this wait list can't run before the host acts: it
+ * waits for a user event, or for a command (or a queue) that is held itself.
+ */
+bool vx_flight_is_held(cl_command_queue queue, cl_uint waits,
+                       const cl_event *list);
+/* Stop counting what is in flight now, until it runs or for good. */
+void vx_flight_hold(void);
 void vx_flight_stall(void);
 void vx_flight_after_fork(void);
 

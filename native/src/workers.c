@@ -1,9 +1,12 @@
 #include "workers.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/types.h>
 #include <time.h>
 #include <unistd.h>
@@ -137,6 +140,29 @@ unsigned vx_workers_count(void)
 bool vx_workers_is_self(void)
 {
     return is_worker(gettid());
+}
+
+static bool is_asleep(pid_t tid)
+{
+    char path[64], text[128];
+    snprintf(path, sizeof path, "/proc/self/task/%d/stat", (int)tid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return true;
+    ssize_t size = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[size > 0 ? size : 0] = '\0';
+    const char *state = strrchr(text, ')');
+    return !state || strlen(state) < 3 || (state[2] != 'R' && state[2] != 'D');
+}
+
+bool vx_workers_asleep(void)
+{
+    unsigned n = atomic_load(&count);
+    for (unsigned i = 0; i < n; i++)
+        if (workers[i].tid != 0 && !is_asleep(workers[i].tid))
+            return false;
+    return true;
 }
 
 void vx_workers_after_fork(void)

@@ -21,6 +21,8 @@ uint64_t vx_workers_cpu_ns(void);
 unsigned vx_workers_count(void);
 /* True on a worker itself (a callback): such a thread must never wait. */
 bool vx_workers_is_self(void);
+/* True when no worker computes, waits for a disk or is about to run. */
+bool vx_workers_asleep(void);
 void vx_workers_after_fork(void);
 
 #endif

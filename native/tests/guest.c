@@ -101,14 +101,30 @@ static void run_short(int n)
     _exit(0);
 }
 
-/* Launch 1 depends on an event that is set after launch 2. */
+/* Launch 1 depends on an event that is set after forty more. */
 static void run_user_event(int n)
 {
     cl_event gate = clCreateUserEvent(ctx, NULL);
-    cl_int first = spin(n, 1, &gate, NULL);
-    cl_int second = spin(n, 0, NULL, NULL);
+    int bad = spin(n, 1, &gate, NULL) != CL_SUCCESS;
+    for (int i = 0; i < 40; i++)
+        bad += spin(n, 0, NULL, NULL) != CL_SUCCESS;
     clSetUserEventStatus(gate, CL_COMPLETE);
-    printf("%d %d %d\n", first, second, clFinish(queue));
+    bad += clFinish(queue) != CL_SUCCESS;
+    printf("bad=%d then=%d\n", bad + (spin(n, 0, NULL, NULL) != CL_SUCCESS),
+           clFinish(queue));
+}
+
+/* The same, but what holds the queue is a read that is not device work. */
+static void run_held_read(int n)
+{
+    static float out;
+    cl_event gate = clCreateUserEvent(ctx, NULL);
+    clEnqueueReadBuffer(queue, cell, 0, 0, sizeof out, &out, 1, &gate, NULL);
+    int bad = 0;
+    for (int i = 0; i < 40; i++)
+        bad += spin(n, 0, NULL, NULL) != CL_SUCCESS;
+    clSetUserEventStatus(gate, CL_COMPLETE);
+    printf("bad=%d then=%d\n", bad, clFinish(queue));
 }
 
 static volatile int chained;
@@ -255,6 +271,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*run)(int);
     } commands[] = {{"short", run_short},       {"user-event", run_user_event},
+                    {"held-read", run_held_read},
                     {"callback", run_callback}, {"null", run_null},
                     {"cycle", run_cycle},       {"threads", run_threads},
                     {"empty", run_empty},       {"lookup", run_lookup},       {"busy", run_busy}};

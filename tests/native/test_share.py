@@ -70,8 +70,9 @@ def test_short_processes_do_not_run_free(make_region: MakeRegion, make_env: Make
     assert debited * 7 / 8 <= wall * UNITS * 0.1 + 20_000_000
 
 
-def test_a_launch_behind_a_user_event_holds_nobody(make_region: MakeRegion, make_env: MakeEnv) -> None:
-    assert run_tool("guest", "user-event", "100", env=make_env(make_region())) == "0 0 0"
+@pytest.mark.parametrize("program", ["user-event", "held-read"])
+def test_launches_behind_a_user_event_are_not_held(make_region: MakeRegion, make_env: MakeEnv, program: str) -> None:
+    assert run_tool("guest", program, "100", env=make_env(make_region())) == "bad=0 then=0"
 
 
 def test_work_enqueued_by_a_callback_is_charged_but_never_held(make_region: MakeRegion, make_env: MakeEnv) -> None:
