@@ -23,7 +23,6 @@ from plumbing.api.ids import path_id
 from plumbing.api.pagination import PARAMETERS, Cursor, page_of
 from plumbing.api.permissions import scope
 from plumbing.api.views import DomainView
-from plumbing.errors import Forbidden
 
 TAGS = ["reservations"]
 FILTERS = [
@@ -69,9 +68,6 @@ class ReservationsView(DomainView):
         with `queue` the answer is then 202 and a place in line."""
         principal = self.principal(request)
         asked = self.parsed(request, inputs.ReservationIn)
-        reach = reach_of(principal).project_ids
-        if reach is not None and asked["project"] not in reach:
-            raise Forbidden("You are not a member of that project.", suggestion="See your projects at /api/v1/me.")
         size = asked["slice"] or {}
         order = Order(
             tenant_id=principal.tenant_id,
@@ -84,8 +80,9 @@ class ReservationsView(DomainView):
             **{name: asked[name] for name in _AS_THEY_ARE},
         )
         row = reserve.reserve(
-            order=order, requested_by=principal.user_id, actor=actor_of(principal), now=timezone.now()
-        )
+            order=order, requested_by=principal.user_id, actor=actor_of(principal), reach=reach_of(principal),
+            now=timezone.now(),
+        )  # fmt: skip
         return _answer(row, 202 if row.state == ReservationState.QUEUED else 201)
 
 

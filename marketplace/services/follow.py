@@ -81,6 +81,8 @@ def walk(row: Reservation, target: ReservationState, *, lease: LeaseView, reason
         step = S.FAILED if target == S.FAILED else _ONWARD[target].get(state)
         if step is None:
             return moved
+        if state == S.ACTIVATING and step == S.ENDING and lease.ready_at is not None:
+            step = S.ACTIVE  # it ran, even if nobody told us in time
         changes: dict[str, Any] = {}
         if step in {S.COMPLETED, S.FAILED}:
             changes = {"ended_at": lease.ended_at or now, "end_reason": reason[:80]}

@@ -11,12 +11,13 @@ from allocator.errors import DoesNotFit
 from billing import facade as billing
 from identity import facade as identity
 from marketplace.events import ReservationConfirmed
-from marketplace.models import Reservation, ReservationState
+from marketplace.models import EVERYWHERE, Reach, Reservation, ReservationState
 from marketplace.services import queue
 from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota
 from marketplace.services.wish import Order, refusal, wish_of
 from plumbing import db, outbox
+from plumbing.errors import Forbidden
 from vxpu.ids import new_uuid
 from vxpu.market import Candidate
 
@@ -24,12 +25,15 @@ from vxpu.market import Candidate
 TRIES = 3
 
 
-def reserve(*, order: Order, requested_by: UUID, actor: str, now: datetime) -> Reservation:
+def reserve(*, order: Order, requested_by: UUID, actor: str, now: datetime, reach: Reach = EVERYWHERE) -> Reservation:
     """A confirmed reservation, or a queued one if `order.queue` and nothing fits now.
 
     Raises DoesNotFit (409 with constraints, next_free_at, nearest), QuotaExceeded, NoPrice, WrongSize, WrongPeriod,
-    WrongChoice, OfferClosed, NotFound, and billing's NoAccount and the like.
+    WrongChoice, OfferClosed, NotFound, Forbidden (a project out of `reach`), and billing's NoAccount and the like.
     """
+    identity.get_project(tenant_id=order.tenant_id, project_id=order.project_id)
+    if reach.project_ids is not None and order.project_id not in reach.project_ids:
+        raise Forbidden("You are not a member of that project.", suggestion="See your projects at /api/v1/me.")
     terms = _read(order=order, requested_by=requested_by, actor=actor, now=now)
     try:
         return _place(terms=terms, now=now)
@@ -40,7 +44,6 @@ def reserve(*, order: Order, requested_by: UUID, actor: str, now: datetime) -> R
 
 
 def _read(*, order: Order, requested_by: UUID, actor: str, now: datetime) -> Terms:
-    identity.get_project(tenant_id=order.tenant_id, project_id=order.project_id)
     wish, offer = wish_of(order, now=now)
     account = billing.get_account(tenant_id=order.tenant_id)
     return Terms(

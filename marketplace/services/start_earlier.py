@@ -31,14 +31,14 @@ def start_earlier(*, reach: Reach, reservation_id: UUID, actor: str, now: dateti
     Raises NothingEarlier (409), DoesNotFit, QuotaExceeded, NoPrice, WrongState, NotFound.
     """
     seen = selectors.get_reservation(reservation_id=reservation_id, reach=reach)
+    _check_state(seen)
     period = _earlier_period(seen, now=now)
     check_quota(
         tenant_id=seen.tenant_id, project_id=seen.project_id, piece=slice_of(seen), period=period, leave_out=seen.pk,
         is_new=False,
     )  # fmt: skip
     row = locks.lock_reservation(reservation_id=reservation_id, reach=reach)
-    if row.state != S.CONFIRMED or row.lease_id is None:
-        raise WrongState(f"It is {row.state}.", suggestion="Only a confirmed one can start earlier.", state=row.state)
+    _check_state(row)
     billing.authorize(account_id=row.account_id, now=now)
     said = f"from {period.starts_at.isoformat()} instead of {row.starts_at.isoformat()}"
     move(row, S.RESIZING, actor=actor, reason=said, now=now)
@@ -48,6 +48,11 @@ def start_earlier(*, reach: Reach, reservation_id: UUID, actor: str, now: dateti
                  ends_at=period.ends_at, earlier_start_at=None, **bound)  # fmt: skip
     note_placement(moved, lease=lease, now=now)
     return moved
+
+
+def _check_state(row: Reservation) -> None:
+    if row.state != S.CONFIRMED or row.lease_id is None:
+        raise WrongState(f"It is {row.state}.", suggestion="Only a confirmed one can start earlier.", state=row.state)
 
 
 def _earlier_period(row: Reservation, *, now: datetime) -> Period:

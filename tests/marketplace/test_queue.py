@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from marketplace.errors import QuotaExceeded, WrongPeriod
@@ -12,7 +14,7 @@ from tests.marketplace.factories import HOUR, MINUTE, NOON, Buyer, buy, fresh, m
 from tests.marketplace.node import Node
 
 pytestmark = pytest.mark.usefixtures("system")
-WHOLE = {"memory_mib": 8192, "share_permille": 1000}
+WHOLE: dict[str, Any] = {"memory_mib": 8192, "share_permille": 1000}
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def full(node: Node) -> Reservation:
     return buy(make_buyer(), **WHOLE)
 
 
-def wait(buyer: Buyer | None = None, **over: object) -> Reservation:
+def wait(buyer: Buyer | None = None, **over: Any) -> Reservation:
     return buy(buyer or make_buyer(), queue=True, **{**WHOLE, **over})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -131,7 +132,7 @@ def test_an_earlier_start_is_offered_and_not_imposed(node: Node, ada: Buyer, bo:
 
 
 def test_an_offer_that_others_took_is_withdrawn(node: Node, ada: Buyer, bo: Buyer, cy: Buyer) -> None:
-    whole = {"memory_mib": 8192, "share_permille": 1000}
+    whole: dict[str, Any] = {"memory_mib": 8192, "share_permille": 1000}
     later = buy(ada, **whole, starts_at=NOON + 2 * HOUR, ends_at=NOON + 3 * HOUR)
     assert offer_earlier.offer_earlier(now=NOON) == 1
     buy(bo, **whole, ends_at=NOON + 2 * HOUR)
