@@ -92,49 +92,68 @@ def write_receipt(receipt: dict[str, Any], path: Path) -> None:
 
 
 def show_receipt(receipt: dict[str, Any], screen: Screen) -> None:
-    """Three small tables: what each tenant got, over which time, and how the device adds up."""
-    tables = [_tenants(receipt["tenants"]), _intervals(receipt["tenants"]), _devices(receipt["devices"])]
-    for table in tables:
+    """Four small tables: what each tenant got, over which time, what it pays, and how the device adds up."""
+    tenants = receipt["tenants"]
+    for table in (_delivered(tenants), _intervals(tenants), _money(tenants), _devices(receipt["devices"])):
         screen.console.print()
-        # A pipe has no width: nothing is cut or wrapped there.
-        screen.console.print(table, width=None if screen.console.is_terminal else 400, crop=False)
+        screen.console.print(table)
 
 
 def _table(title: str, *columns: str) -> Table:
     """Columns that end in ``>`` are numbers, aligned right."""
-    table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1)
+    )
     for column in columns:
         table.add_column(column.rstrip(">"), justify="right" if column.endswith(">") else "left", overflow="fold")
     return table
 
 
-def _tenants(rows: list[dict[str, Any]]) -> Table:
-    table = _table("Receipt", "tenant", "memory\nMiB>", "refused at\nMiB>", "result", "isolation", "reserved\n‰s>",
-                   "used\n‰s>", "windows\nsent = counted>", "invoice", "total>")  # fmt: skip
+def _delivered(rows: list[dict[str, Any]]) -> Table:
+    table = _table(
+        "Delivered", "tenant", "memory MiB>", "refused at>", "result", "isolation", "windows sent>", "counted>"
+    )
     for row in rows:
         table.add_row(
-            row["tenant"], str(row["memory_mib"]), str(row["memory_refused_at_mib"]),
-            "right" if row["result_ok"] else "WRONG", row["isolation"], str(row["permille_seconds_reserved"]),
-            str(row["permille_seconds_used"]), f"{row['windows_sent']} = {row['windows_counted']}", row["invoice"],
-            f"{row['total']} {row['currency']}",
-        )  # fmt: skip
+            row["tenant"],
+            str(row["memory_mib"]),
+            str(row["memory_refused_at_mib"]),
+            "right" if row["result_ok"] else "WRONG",
+            row["isolation"],
+            str(row["windows_sent"]),
+            str(row["windows_counted"]),
+        )
     return table
 
 
 def _intervals(rows: list[dict[str, Any]]) -> Table:
-    table = _table("Compute share", "tenant", "from (UTC)", "to", "bought ‰>", "wanted ‰>", "got ‰>", "")
+    table = _table("Compute share, permille", "tenant", "from (UTC)", "to", "bought>", "wanted>", "got>", "")
     for row in rows:
         for one in row["intervals"]:
             table.add_row(
-                row["tenant"], one["from"][11:19], one["to"][11:19], str(one["share_permille"]),
-                str(one["demand_permille"]), str(one["share_got_permille"]), "contended" if one["contended"] else "",
-            )  # fmt: skip
+                row["tenant"],
+                one["from"][11:19],
+                one["to"][11:19],
+                str(one["share_permille"]),
+                str(one["demand_permille"]),
+                str(one["share_got_permille"]),
+                "contended" if one["contended"] else "",
+            )
+    return table
+
+
+def _money(rows: list[dict[str, Any]]) -> Table:
+    table = _table("Billed, permille-seconds", "tenant", "reserved>", "used>", "invoice", "total>", "")
+    for row in rows:
+        reserved, used = str(row["permille_seconds_reserved"]), str(row["permille_seconds_used"])
+        table.add_row(row["tenant"], reserved, used, row["invoice"], row["total"], row["currency"])
     return table
 
 
 def _devices(rows: list[dict[str, Any]]) -> Table:
-    table = _table("Device: charged + idle - over-recovery = cost", "device", "kind", "charged>", "idle>",
-                   "over-recovery>", "cost>")  # fmt: skip
+    table = _table(
+        "Device: charged + idle - over-recovery = cost", "device", "kind", "charged>", "idle>", "over>", "cost>"
+    )
     for row in rows:
         kind = f"{row['kind']} (simulated)" if row["simulated"] else row["kind"]
         table.add_row(row["device"], kind, row["charged"], row["idle"], row["over_recovery"], row["cost"])

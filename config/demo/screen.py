@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass, field
 
@@ -10,6 +11,14 @@ from rich.markup import escape
 
 _DOTS = {None: "[cyan]·[/]", True: "[green]✓[/]", False: "[red]✗[/]"}
 _PLAIN = {None: " ", True: "ok", False: "NO"}
+
+
+PIPE_WIDTH = 160
+
+
+def _console() -> Console:
+    """A terminal's own width; in a pipe, where there is none, wide enough for every table."""
+    return Console(highlight=False) if sys.stdout.isatty() else Console(highlight=False, width=PIPE_WIDTH)
 
 
 @dataclass
@@ -25,7 +34,7 @@ class Check:
 class Screen:
     """On a terminal with colours; in a pipe plain lines with the seconds since the start."""
 
-    console: Console = field(default_factory=lambda: Console(highlight=False))
+    console: Console = field(default_factory=_console)
     checks: list[Check] = field(default_factory=list)
     began: float = field(default_factory=time.monotonic)
 

@@ -16,6 +16,7 @@ from config.demo.node_books import node_count
 from config.demo.stage import Bought, Stage, iso, sleep_until, wait_until
 
 LETTERS = ("A", "B", "C")
+SAME_READS = 4
 
 
 @dataclass(frozen=True)
@@ -69,12 +70,12 @@ def _drain(stage: Stage, mine: Bought) -> int:
 
 
 def _await_books(stage: Stage, ends_at: float) -> dict[str, Any]:
-    """Rating runs behind the facts; the books are ready when they stay the same for a second."""
+    """Rating runs behind the facts; the books are ready when they no longer change."""
     last: list[dict[str, Any]] = []
 
     def settled(seen: dict[str, Any]) -> bool:
         last.append(seen)
-        return len(last) > 10 and all(one == seen for one in last[-10:])
+        return len(last) >= SAME_READS and all(one == seen for one in last[-SAME_READS:])
 
     return wait_until(lambda: _reconciliation(stage, ends_at), settled, what="rating is done", timeout_s=30)
 
