@@ -239,19 +239,16 @@ def _status(var: Path) -> int:
     return 0
 
 
-def _clean(var: Path) -> int:
-    """Remove a data folder with what the servers keep elsewhere for it; never under a running stack."""
+def clean(var: Path) -> None:
+    """Remove a data folder with what lies elsewhere for it. Raises StackFailed while a stack runs on it."""
     if not var.exists():
-        return 0
-    try:
-        with Stack(var=var).held():
-            for name in ("postgres", "valkey"):
-                remove_place(var / name)
-    except StackFailed as error:
-        _say(f"error: {error}")
-        return 1
+        return
+    stack = Stack(var=var)
+    with stack.held():
+        for name in ("postgres", "valkey"):
+            remove_place(var / name)
+        shutil.rmtree(stack.layout.agent_run, ignore_errors=True)
     shutil.rmtree(var)
-    return 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -263,9 +260,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     chosen = parser.parse_args(argv)
     if chosen.what == "status":
         return _status(chosen.var)
-    if chosen.what == "clean":
-        return _clean(chosen.var)
     try:
+        if chosen.what == "clean":
+            clean(chosen.var)
+            return 0
         return _up(chosen.var, agent=not chosen.no_agent)
     except StackFailed as error:
         _say(f"error: {error}")

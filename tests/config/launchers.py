@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,8 +15,8 @@ from typing import Any
 
 import psutil
 
-from config import reach
 from config.server_home import free_port
+from config.stack import clean
 from tests.config.starters import ROOT
 
 
@@ -29,9 +28,7 @@ def var_folder() -> Iterator[Path]:
     try:
         yield top
     finally:
-        for part in ("postgres", "valkey"):
-            reach.remove_place(top / part)
-        shutil.rmtree(top, ignore_errors=True)
+        clean(top)
 
 
 def environment() -> dict[str, str]:

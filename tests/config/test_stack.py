@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from config.programs import answers, call
-from config.stack import Stack
+from config.stack import Stack, clean
 from config.supervisor import StackFailed
 from tests.config.launchers import environment, launched, processes_of, var_folder
 from tests.config.starters import alive, within
@@ -42,8 +42,8 @@ def test_the_site_and_the_sockets_answer(stack: Stack) -> None:
 
 def test_this_machine_is_on_sale(stack: Stack) -> None:
     devices = call(int(stack.urls["web"].rpartition(":")[2]), "GET", "/api/v1/devices", token=stack.operator_token)
-    assert [device["kind"] for device in devices["data"] if device["kind"] == "cpu"] == ["cpu"]
-    assert all(device["online"] for device in devices["data"])
+    assert [device["kind"] for device in devices["items"] if device["kind"] == "cpu"] == ["cpu"]
+    assert all(device["online"] for device in devices["items"])
 
 
 def test_secrets_stay_where_they_are_needed(stack: Stack) -> None:
@@ -105,13 +105,19 @@ def test_kill_9_of_the_launcher_leaves_nothing_and_the_data_is_kept(var: Path) -
 
 @pytest.mark.parametrize(
     ("moment", "number"),
-    [("postgres", signal.SIGINT), ("valkey", signal.SIGTERM), ("init", signal.SIGINT), ("web", signal.SIGTERM)],
+    [("postgres", signal.SIGTERM), ("init", signal.SIGINT), ("web", signal.SIGTERM)],
 )
 def test_a_stop_during_the_start_leaves_no_process(var: Path, moment: str, number: int) -> None:
     with launched(var, "--no-agent") as launcher:
         launcher.read_until(moment)
         assert launcher.signal(number) == 0
     assert processes_of(var) == []
+
+
+def test_a_folder_is_cleaned_only_when_nothing_runs_on_it(stack: Stack) -> None:
+    with pytest.raises(StackFailed, match="already"):
+        clean(stack.layout.var)
+    assert stack.operator_token
 
 
 def test_half_an_external_database_is_refused_by_name(tmp_path: Path) -> None:
