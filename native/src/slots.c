@@ -168,8 +168,7 @@ int vx_slots_register(struct vx_region *r, uint64_t now)
     if (r->lock_fd < 0 && vx_region_open_lock(r) != 0)
         return -EAGAIN;
     r->slot = -1;
-    if (take_free_slot(r))
-        return 0;
+    /* A process that ended leaves its slot to the next one that comes. */
     vx_slots_sweep(r, now);
     if (take_free_slot(r))
         return 0;
