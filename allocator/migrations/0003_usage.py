@@ -51,14 +51,14 @@ BEGIN
         RETURN false;
     END IF;
     PERFORM pg_advisory_xact_lock(hashtext('allocator_usagewindow'), 0);
-    IF to_regclass(part) IS NOT NULL THEN
-        RETURN false;
-    END IF;
     EXECUTE format('CREATE TABLE %I (LIKE allocator_usagewindow INCLUDING ALL)', part);
     EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', part);
     EXECUTE format('ALTER TABLE allocator_usagewindow ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', part,
         p_day::timestamp AT TIME ZONE 'UTC', (p_day + 1)::timestamp AT TIME ZONE 'UTC');
     RETURN true;
+EXCEPTION WHEN duplicate_table THEN
+    -- Whoever held the lock before us made it and has committed; a look before creating may not see that yet.
+    RETURN false;
 END $$;
 """
 

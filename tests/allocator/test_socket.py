@@ -1,0 +1,253 @@
+"""The agents' socket, through Channels, against committed rows and a real Valkey."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from asgiref.sync import sync_to_async
+from asgiref.testing import ApplicationCommunicator
+from django.conf import settings
+
+from allocator.live.consumer import NodeConsumer
+from allocator.live.hub import Hub, hub
+from allocator.models import Pulse
+from allocator.services import enrol, poke
+from plumbing.rowsec import system_scope
+from tests.allocator.factories import Node, book, make_wish
+from vxpu.ids import encode
+from vxpu.wire.node import SOCKET_PATH, Sync
+
+pytestmark = pytest.mark.usefixtures("committed_system")
+
+HELLO = {"type": "hello", "wire_version": 1, "agent_version": "test", "boot_id": "b1"}
+
+
+def now() -> datetime:
+    return datetime.now(UTC)
+
+
+@pytest.fixture
+def node() -> Node:
+    return Node(now=now())
+
+
+class Link:
+    """The agent's end of a WebSocket."""
+
+    def __init__(self, token: str) -> None:
+        scope = {"type": "websocket", "path": SOCKET_PATH, "headers": [(b"authorization", f"Bearer {token}".encode())]}
+        self._app = ApplicationCommunicator(NodeConsumer.as_asgi(), scope)
+
+    async def connect(self) -> None:
+        await self._app.send_input({"type": "websocket.connect"})
+        assert (await self._app.receive_output(10))["type"] == "websocket.accept"
+
+    async def send(self, frame: dict[str, Any] | str) -> None:
+        text = frame if isinstance(frame, str) else json.dumps(frame)
+        await self._app.send_input({"type": "websocket.receive", "text": text})
+
+    async def answer(self, *, wanted: str) -> dict[str, Any]:
+        """The next frame of a type; pokes that come in between are passed over."""
+        while True:
+            frame: dict[str, Any] = json.loads((await self._app.receive_output(10))["text"])
+            if frame["type"] == wanted:
+                return frame
+
+    async def close_code(self) -> int:
+        """Pokes that were on their way are passed over."""
+        while True:
+            frame = await self._app.receive_output(10)
+            if frame["type"] == "websocket.close":
+                return int(frame["code"])
+
+    async def is_quiet(self) -> bool:
+        return await self._app.receive_nothing(0.3)
+
+    async def hang_up(self) -> None:
+        await self._app.send_input({"type": "websocket.disconnect", "code": 1000})
+        await self._app.wait(10)
+
+
+def sync_frame(node: Node) -> dict[str, Any]:
+    message = Sync(seq=7, sent_at=now(), devices=node.devices, leases=[])
+    found: dict[str, Any] = json.loads(message.model_dump_json())
+    return found
+
+
+def run(story: Callable[[], Awaitable[None]]) -> None:
+    async def whole() -> None:
+        await story()
+        await hub().stop()
+
+    asyncio.run(whole())
+
+
+async def greeted(node: Node) -> Link:
+    link = Link(node.token(now=now()))
+    await link.connect()
+    await link.send(HELLO)
+    return link
+
+
+async def poked(link: Link, node: Node) -> None:
+    """Poke until it is heard: the hub subscribes a moment after the first node is there."""
+    while await link.is_quiet():
+        await sync_to_async(poke.poke)(node_id=node.id)
+    await link.answer(wanted="poke")
+
+
+def in_system(call: Callable[[], Any]) -> Awaitable[Any]:
+    def scoped() -> Any:
+        with system_scope():
+            return call()
+
+    return sync_to_async(scoped)()
+
+
+def test_a_sync_is_answered_with_the_desired_state(node: Node) -> None:
+    lease = book(make_wish(starts_at=now() - timedelta(seconds=1)), now=now())
+
+    async def story() -> None:
+        link = await greeted(node)
+        await link.send(sync_frame(node))
+        desired = await link.answer(wanted="desired")
+        assert desired["answers_seq"] == 7
+        assert [order["lease_id"] for order in desired["leases"]] == [encode("lse", lease.id)]
+        await link.hang_up()
+
+    run(story)
+
+
+def test_a_poke_reaches_the_node_that_is_named(node: Node) -> None:
+    other = Node(now=now())
+
+    async def story() -> None:
+        link, quiet = await greeted(node), await greeted(other)
+        await poked(link, node)
+        while not await quiet.is_quiet():  # each may have heard one when the hub subscribed
+            await quiet.answer(wanted="poke")
+        await poked(link, node)
+        assert await quiet.is_quiet()
+        await link.hang_up()
+        await quiet.hang_up()
+
+    run(story)
+
+
+def test_the_clock_pokes_at_the_very_start(node: Node) -> None:
+    starts_at = now() + timedelta(seconds=1.5)
+    book(make_wish(starts_at=starts_at), now=now())
+
+    async def story() -> None:
+        link = await greeted(node)
+        await link.send(sync_frame(node))
+        assert (await link.answer(wanted="desired"))["leases"] == []
+        while now() < starts_at:
+            await link.answer(wanted="poke")
+        assert now() - starts_at < timedelta(seconds=0.8)
+        await link.hang_up()
+
+    run(story)
+
+
+def test_a_revoked_node_is_put_out_at_once(node: Node) -> None:
+    async def story() -> None:
+        link = await greeted(node)
+        await poked(link, node)
+        await in_system(lambda: enrol.revoke(node_id=node.id, reason="sold", now=now()))
+        await sync_to_async(poke.close)(node_id=node.id)
+        assert await link.close_code() == 4403
+
+    run(story)
+
+
+def test_a_revoked_node_is_found_out_at_its_next_heartbeat(node: Node) -> None:
+    async def story() -> None:
+        link = await greeted(node)
+        await poked(link, node)
+        await in_system(lambda: enrol.revoke(node_id=node.id, reason="sold", now=now()))
+        await link.send(sync_frame(node))
+        assert await link.close_code() == 4403
+
+    run(story)
+
+
+@pytest.mark.parametrize("token", ["", "nonsense"])
+def test_a_token_that_does_not_hold_closes_with_4401(token: str) -> None:
+    async def story() -> None:
+        link = Link(token)
+        await link.connect()
+        assert await link.close_code() == 4401
+
+    run(story)
+
+
+def test_a_token_opens_one_socket(node: Node) -> None:
+    token = node.token(now=now())
+
+    async def story() -> None:
+        first, replay = Link(token), Link(token)
+        await first.connect()
+        await first.send(HELLO)
+        await first.send(sync_frame(node))
+        await first.answer(wanted="desired")
+        await replay.connect()
+        assert await replay.close_code() == 4401
+        await first.hang_up()
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("frame", "code"),
+    [
+        ("not json", "bad_frame"),
+        ('{"type": "desired"}', "bad_frame"),
+        ('{"type": "sync", "seq": "x"}', "bad_frame"),
+        (json.dumps({**HELLO, "wire_version": 99}), "wire_version"),
+        ('{"type": "exit", "exec_id": "x", "code": 0}', "no_such_exec"),
+        (" " * (1024 * 1024 + 1), "bad_frame"),
+    ],
+)
+def test_a_frame_that_cannot_be_taken_is_refused_and_the_socket_stays(node: Node, frame: str, code: str) -> None:
+    async def story() -> None:
+        link = await greeted(node)
+        await link.send(frame)
+        assert (await link.answer(wanted="refused"))["code"] == code
+        await link.send(sync_frame(node))
+        await link.answer(wanted="desired")
+        await link.hang_up()
+
+    run(story)
+
+
+def test_without_valkey_a_node_is_served_at_its_heartbeats(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
+    poke.poke(node_id=node.id)
+
+    async def story() -> None:
+        link = await greeted(node)
+        await link.send(sync_frame(node))
+        await link.answer(wanted="desired")
+        await link.hang_up()
+
+    run(story)
+
+
+def test_the_process_beats_its_pulse() -> None:
+    async def story() -> None:
+        ours = Hub()
+        ours.start()
+        for _ in range(100):
+            if await in_system(Pulse.objects.filter(part="door").exists):
+                break
+            await asyncio.sleep(0.05)
+        await ours.stop()
+        assert await in_system(Pulse.objects.filter(part="door").exists)
+
+    run(story)
