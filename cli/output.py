@@ -71,7 +71,7 @@ def dig(row: Row, path: str) -> Any:
 
 
 def _name(row: Row) -> str:
-    return str(next((row[key] for key in ("id", "name", "number", "code") if row.get(key)), ""))
+    return str(next((row[key] for key in ("id", "name", "number", "kind") if row.get(key)), ""))
 
 
 _LONG_PRICE = re.compile(r"(\d+\.\d\d\d*?)0+")

@@ -16,8 +16,8 @@ WINDOW_S = int(SETTINGS["VXPU_WINDOW_S"])
 CURRENCY = "EUR"
 ZONE = "Europe/Berlin"
 
-DEVICE_HOUR_PRICE = "36.0000000000"
-"""EUR for a whole device and hour: one second of it is a cent, so that a minute's invoice has figures to look at."""
+DEVICE_HOUR_PRICE = "360.0000000000"
+"""EUR for a whole device and hour: ten cents a second, so that a minute's invoice has figures to look at."""
 
 TOLERANCE_PERMILLE = 20
 """Two points of a device: how far a delivered share may lie from min(purchased, demand)."""

@@ -8,8 +8,9 @@ from uuid import uuid4
 
 import httpx
 
-BUSY = 503
-BUSY_TRIES = 3
+AWAY = frozenset({502, 503, 504})
+TRIES = 20
+PAUSE_S = 0.5
 
 
 class Refused(RuntimeError):
@@ -26,33 +27,22 @@ class Api:
 
     def __init__(self, base: str, token: str) -> None:
         self.token = token
-        self._http = httpx.Client(
-            base_url=f"{base}/api/v1/", headers={"Authorization": f"Bearer {token}"}, timeout=30,
-            transport=httpx.HTTPTransport(retries=3),
-        )  # fmt: skip
+        # A connection for each request: nothing is left open, however many of these there are.
+        transport = httpx.HTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
+        headers = {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=f"{base}/api/v1/", headers=headers, timeout=30, transport=transport)
 
     def get(self, path: str, **query: Any) -> Any:
         """The document at `path`. Raises Refused, httpx.TransportError."""
-        return self._read(self._http.get(path, params=query))
+        return _document(self._send("GET", path, params=query))
 
     def text(self, path: str) -> str:
-        answer = self._http.get(path)
-        if answer.is_error:
-            self._read(answer)
-        return answer.text
+        """The body as the server wrote it."""
+        return self._send("GET", path).text
 
     def post(self, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Create or act, with an Idempotency-Key of its own; "busy" is tried again as it asks. Raises Refused."""
-        headers = {"Idempotency-Key": str(uuid4())}
-        for _ in range(BUSY_TRIES):
-            answer = self._http.post(path, json=body or {}, headers=headers)
-            if answer.status_code != BUSY:
-                break
-            time.sleep(float(answer.headers.get("Retry-After", "1")))
-        return self._read(answer)
-
-    def put(self, path: str, body: dict[str, Any]) -> Any:
-        return self._read(self._http.put(path, json=body, headers={"Idempotency-Key": str(uuid4())}))
+        """Create or act, with an Idempotency-Key of its own that a repeat keeps. Raises as `get`."""
+        return _document(self._send("POST", path, json=body or {}, headers={"Idempotency-Key": str(uuid4())}))
 
     def rows(self, path: str, **query: Any) -> list[dict[str, Any]]:
         """All rows of a paged list."""
@@ -64,10 +54,27 @@ class Api:
             cursor = page["next"]
         return found
 
-    @staticmethod
-    def _read(answer: httpx.Response) -> Any:
-        if answer.is_error:
-            is_problem = answer.headers.get("content-type", "").startswith("application/problem+json")
-            document = answer.json() if is_problem else {"title": answer.text[:400]}
-            raise Refused(answer.status_code, document)
-        return answer.json() if answer.content else {}
+    def _send(self, method: str, path: str, **what: Any) -> httpx.Response:
+        """A server that is away or busy is asked again, for some ten seconds."""
+        for last in (False,) * TRIES + (True,):
+            try:
+                answer = self._http.request(method, path, **what)
+            except httpx.TransportError:
+                if last:
+                    raise
+            else:
+                if last or answer.status_code not in AWAY:
+                    return _checked(answer)
+            time.sleep(PAUSE_S)
+        raise AssertionError("unreachable: the last try returns or raises")
+
+
+def _checked(answer: httpx.Response) -> httpx.Response:
+    if answer.is_error:
+        is_problem = answer.headers.get("content-type", "").startswith("application/problem+json")
+        raise Refused(answer.status_code, answer.json() if is_problem else {"title": answer.text[:400]})
+    return answer
+
+
+def _document(answer: httpx.Response) -> Any:
+    return answer.json() if answer.content else {}

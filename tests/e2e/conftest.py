@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +19,7 @@ from config.demo.stage import iso, wait_until
 from config.stack import Stack
 
 _RUNS = itertools.count()
+logging.getLogger("httpx").setLevel(logging.WARNING)
 
 
 @pytest.fixture(scope="session")

