@@ -26,6 +26,7 @@ FALLBACK_UID = 60720
 USERADD_PATH = "/usr/sbin:/sbin:/usr/bin:/bin"
 SOCKET_PATH_LIMIT = 107
 STORE_LINK = "store"
+STORE_OWNER = "data-folder"
 
 
 class Unreachable(RuntimeError):
@@ -114,11 +115,22 @@ def place_for(wanted: Path, account: Account) -> Path:
         shutil.rmtree(store, ignore_errors=True)
         link.symlink_to(store)
     _make_folder(store)
+    (store / STORE_OWNER).write_bytes(bytes(wanted))
     if not reaches(store, account.ids):
         raise Unreachable(f"uid {account.ids[0]} can reach neither {wanted} nor {store}; set VXPU_STORE_DIR")
     if store.is_symlink() or store.stat().st_uid != os.geteuid():
         raise Unreachable(f"{store} is not root's own folder")
     return store
+
+
+def forgotten_stores() -> list[Path]:
+    """Stores of data folders in the temporary folder (tests') that were removed without `remove_place`."""
+    found = []
+    for mark in store_root().glob(f"vxpu-*/{STORE_OWNER}"):
+        wanted = Path(os.fsdecode(mark.read_bytes()))
+        if wanted.is_relative_to(tempfile.gettempdir()) and not (wanted / STORE_LINK).is_symlink():
+            found.append(mark.parent)
+    return found
 
 
 def _make_folder(path: Path) -> None:
@@ -159,6 +171,13 @@ def wheel_file(name: str, path: str) -> Path:
     return found
 
 
+def _content_mark(name: str, parts: list[str]) -> str:
+    """Eight letters that stand for the contents of `parts`: builds of one version may differ."""
+    record = (distribution(name).read_text("RECORD") or name).splitlines()
+    wanted = sorted(line for line in record if line.startswith(tuple(parts)) and "__pycache__" not in line)
+    return hashlib.sha256("\n".join(wanted).encode()).hexdigest()[:8]
+
+
 def readable_copy(name: str, parts: list[str], account: Account) -> Path:
     """A folder holding `parts` (paths inside site-packages) of a wheel, as the account can read it.
 
@@ -167,8 +186,7 @@ def readable_copy(name: str, parts: list[str], account: Account) -> Path:
     """
     if account.ids is None:
         return wheel_file(name, parts[0]).parents[len(Path(parts[0]).parts) - 1]
-    record = distribution(name).read_text("RECORD") or name
-    target = store_root() / f"vxpu-{name}-{version(name)}-{hashlib.sha256(record.encode()).hexdigest()[:8]}"
+    target = store_root() / f"vxpu-{name}-{version(name)}-{_content_mark(name, parts)}"
     if target.is_dir():
         return target
     draft = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=store_root()))

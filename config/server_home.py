@@ -8,6 +8,7 @@ import json
 import os
 import random
 import secrets
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from config.guard import Guarded
-from config.reach import Account, place_for, server_account
+from config.reach import Account, forgotten_stores, place_for, server_account
 
 READY_TIMEOUT_S = 60.0
 STOP_GRACE_S = 20.0
@@ -77,7 +78,16 @@ def locked_home(data_dir: Path) -> Iterator[Home]:
             raise EmbeddedFailed(f"{data_dir} belongs to another user: run as that user or name another folder")
         if home.log.exists() and home.log.stat().st_size > LOG_LIMIT_BYTES:
             home.log.rename(home.log.with_suffix(".log.1"))
+        _sweep_stores()
         yield home
+
+
+def _sweep_stores() -> None:
+    """Nothing else would ever remove them; one whose server still stops is left for the next start."""
+    for store in forgotten_stores():
+        facts = Home(store, Account(None, None)).read("running.json")
+        if not facts or _start_time(int(facts["pid"])) != facts["pid_started"]:
+            shutil.rmtree(store, ignore_errors=True)
 
 
 def free_port(preferred: int | None = None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import stat
 import tempfile
@@ -153,6 +154,18 @@ def test_a_clone_under_a_closed_home_works_and_keeps_its_modes(private: Path) ->
     finally:
         server.stop()
     assert [step.stat().st_mode for step in chain] == before
+
+
+@as_root
+def test_stores_of_vanished_temporary_folders_are_swept(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        start_valkey(data_dir=tmp_path / name).stop()
+    store = (tmp_path / "first" / reach.STORE_LINK).resolve()
+    assert store != tmp_path / "first"
+    shutil.rmtree(tmp_path / "first")
+    start_valkey(data_dir=tmp_path / "second").stop()
+    assert not store.exists()
+    reach.remove_place(tmp_path / "second")
 
 
 def test_a_long_path_still_gets_a_socket(private: Path) -> None:
