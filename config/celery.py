@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from celery import Celery
+from celery.signals import task_postrun
 from kombu import Queue
 from kombu.exceptions import OperationalError as BrokerError
 
@@ -36,6 +37,14 @@ app.conf.task_queues = [Queue(name) for name in QUEUES]
 app.conf.task_routes = (route,)
 app.conf.beat_schedule = BEAT
 app.autodiscover_tasks(["plumbing", "identity", "allocator", "billing", "marketplace", "config"])
+
+
+@task_postrun.connect
+def hand_back(**unused: Any) -> None:  # noqa: ARG001 - Celery's signature
+    """A worker's connection goes back to its pool after each task; a broken one is replaced there."""
+    from django.db import close_old_connections
+
+    close_old_connections()
 
 
 _quiet_until = 0.0
