@@ -42,15 +42,29 @@ soak: $(VENV)/.dev native  ## the long form of every proof
 bench: $(VENV)/.dev native  ## the figures of docs/performance.md
 	@exec $(PY) -m tests.bench
 
+LINT := style types imports migrations schema docs
 lint: $(VENV)/.dev  ## style, types, import contracts, migrations, committed schema, docs
+	@$(MAKE) --keep-going $(LINT:%=lint-%)
+
+lint-style:
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
+
+lint-types:
 	@$(PY) -m mypy .
+
+lint-imports:
 	@$(VENV)/bin/lint-imports
+
+lint-migrations:
 	@$(CHECK) -W ignore manage.py makemigrations --check --dry-run
+
+lint-schema:
 	@mkdir -p $(VAR) && $(CHECK) manage.py spectacular --format openapi-json --validate --fail-on-warn --file $(VAR)/openapi.json
 	@cmp $(VAR)/openapi.json docs/openapi.json || { echo "docs/openapi.json is not current: make openapi"; exit 1; }
-	@$(PY) -m cli.reference check
+
+lint-docs:
+	@$(PY) -m tests.docs_check
 
 fmt: $(VENV)/.dev  ## put every file into the house's style
 	@$(PY) -m ruff check --fix --quiet . || true
@@ -83,4 +97,4 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
 	@deploy/install.sh $(PY) requirements/dev.txt
 	@touch $@ $(VENV)/.demo
 
-.PHONY: help demo run status native test quick soak bench lint fmt openapi pins clean
+.PHONY: help demo run status native test quick soak bench lint fmt openapi pins clean $(LINT:%=lint-%)
