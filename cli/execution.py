@@ -81,7 +81,8 @@ class Agent:
         try:
             # The descriptors ride on the first byte; a long line may need more than one send.
             sent = socket.send_fds(self._socket, [line], list(descriptors)) if descriptors else 0
-            self._socket.sendall(line[sent:])
+            if rest := line[sent:]:  # even an empty send would fail when the agent has answered and left already
+                self._socket.sendall(rest)
         except OSError as error:
             raise NodeLost(f"the agent at {self.path} is gone: {error.strerror}") from error
 
