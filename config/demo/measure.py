@@ -64,6 +64,11 @@ def steady_windows(windows: Sequence[dict[str, Any]], stretch: Stretch, *, windo
     return sorted(inside, key=_epoch)
 
 
+def span_of(windows: Sequence[dict[str, Any]]) -> tuple[float, float]:
+    """Where the first window begins and the last one ends, in seconds since the epoch."""
+    return _epoch(windows[0]), _epoch(windows[-1]) + int(windows[-1]["window_s"])
+
+
 def interval_of(
     windows: Sequence[dict[str, Any]],
     stretch: Stretch,
@@ -75,14 +80,15 @@ def interval_of(
     """The receipt's interval over windows that `steady_windows` gave. Raises ValueError when there is none."""
     if not windows:
         raise ValueError("no usage window lies in the steady part")
+    began, ended = span_of(windows)
     seconds = sum(int(one["window_s"]) for one in windows)
     used = sum(int(one["used_permille_s"]) for one in windows)
     got = (2 * used + seconds) // (2 * seconds)  # rounded half up
     missing = min(stretch.share_permille, demand_permille) - got
     starved = idle_permille is not None and missing > tolerance_permille and idle_permille < tolerance_permille
     return Interval(
-        starts_at=datetime.fromtimestamp(_epoch(windows[0]), UTC),
-        ends_at=datetime.fromtimestamp(_epoch(windows[-1]) + int(windows[-1]["window_s"]), UTC),
+        starts_at=datetime.fromtimestamp(began, UTC),
+        ends_at=datetime.fromtimestamp(ended, UTC),
         share_permille=stretch.share_permille,
         demand_permille=demand_permille,
         share_got_permille=got,

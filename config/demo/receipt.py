@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from config.demo.measure import Interval, interval_of, steady_windows
+from config.demo.measure import Interval, interval_of, span_of, steady_windows
 from config.demo.numbers import TOLERANCE_PERMILLE, WINDOW_S
 from config.demo.screen import Screen
 from config.demo.settle import Settled
@@ -28,7 +28,7 @@ def intervals_of(stage: Stage, paper: Settled) -> list[Interval]:
         found.append(
             interval_of(
                 windows, stretch, demand_permille=stage.calibration.demand_permille,
-                idle_permille=stage.watch.idle_permille(stretch.starts_at, stretch.ends_at),
+                idle_permille=stage.watch.idle_permille(*span_of(windows)),
                 tolerance_permille=TOLERANCE_PERMILLE,
             )
         )  # fmt: skip
