@@ -61,6 +61,8 @@ $$;
 
 # The bump of the device's version is what makes this right under REPEATABLE READ: a bare row lock would let the second
 # booker go on with its old snapshot and overbook without a word; the bump turns that into 40001.
+# A refusal rolls its own part back, and so lets go of the device: a caller that goes on to the next candidate holds one
+# device at a time, in whatever order it tries them.
 BOOK = """
 CREATE FUNCTION allocator_book(
     p_lease uuid, p_segment uuid, p_tenant uuid, p_owner uuid, p_device uuid, p_permille integer, p_mib bigint,
@@ -69,43 +71,18 @@ CREATE FUNCTION allocator_book(
 LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
     device allocator_device%ROWTYPE;
-    peak record;
     mode smallint := CASE WHEN p_whole THEN 1 ELSE 0 END;
     first_state text := CASE WHEN p_hold_until IS NULL THEN 'assigned' ELSE 'held' END;
-    no_compute boolean;
-    no_memory boolean;
 BEGIN
-    lapsed := '{}';
     UPDATE allocator_device SET version = version + 1 WHERE id = p_device RETURNING * INTO device;
-    IF NOT FOUND THEN
-        refusal := 'other_device';
-        RETURN;
-    END IF;
     lapsed := allocator_lapse(p_device, p_now);
-    IF NOT device.is_present OR NOT EXISTS (
-        SELECT 1 FROM allocator_node n WHERE n.id = device.node_id AND n.state = 'active' AND n.is_online
-    ) THEN
-        refusal := 'offline';
-        RETURN;
-    END IF;
     IF p_whole THEN
         p_permille := device.capacity_permille;
         p_mib := device.capacity_mib;
     END IF;
-    IF EXISTS (
-        SELECT 1 FROM allocator_segment s
-         WHERE s.device_id = p_device AND s.period && p_period AND s.live AND s.mode_class <> mode
-    ) THEN
-        refusal := CASE WHEN p_whole THEN 'in_use' ELSE 'taken_whole' END;
-        RETURN;
-    END IF;
-    SELECT * INTO peak FROM allocator_peak(p_device, p_period);
-    no_compute := peak.permille + p_permille > device.capacity_permille;
-    no_memory := peak.mib + p_mib > device.capacity_mib;
-    IF no_compute OR no_memory THEN
-        refusal := CASE WHEN no_compute AND no_memory THEN 'memory_and_compute'
-                        WHEN no_compute THEN 'compute' ELSE 'memory' END;
-        RETURN;
+    refusal := allocator_refusal(device, p_permille, p_mib, p_period, mode);
+    IF refusal IS NOT NULL THEN
+        RAISE EXCEPTION USING ERRCODE = 'VX001', MESSAGE = refusal;
     END IF;
     INSERT INTO allocator_lease (
         id, tenant_id, created_at, owner, device_id, node_id, state, share_permille, memory_mib, whole, isolation,
@@ -119,6 +96,40 @@ BEGIN
     VALUES (p_segment, p_tenant, p_now, p_lease, p_device, p_permille, p_mib, device.capacity_mib, p_period, mode, true);
     INSERT INTO allocator_leaseevent (id, tenant_id, created_at, lease_id, from_state, to_state, actor, reason, at)
     VALUES (gen_random_uuid(), p_tenant, p_now, p_lease, '', first_state, 'allocator', 'booked', p_now);
+EXCEPTION WHEN SQLSTATE 'VX001' THEN
+    refusal := SQLERRM;
+    lapsed := '{}';
+END $$;
+"""
+
+REFUSAL = """
+CREATE FUNCTION allocator_refusal(
+    device allocator_device, p_permille integer, p_mib bigint, p_period tstzrange, p_mode smallint)
+RETURNS text LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    peak record;
+    no_compute boolean;
+    no_memory boolean;
+BEGIN
+    IF device.id IS NULL THEN
+        RETURN 'other_device';
+    END IF;
+    IF NOT device.is_present OR NOT EXISTS (
+        SELECT 1 FROM allocator_node n WHERE n.id = device.node_id AND n.state = 'active' AND n.is_online
+    ) THEN
+        RETURN 'offline';
+    END IF;
+    IF EXISTS (
+        SELECT 1 FROM allocator_segment s
+         WHERE s.device_id = device.id AND s.period && p_period AND s.live AND s.mode_class <> p_mode
+    ) THEN
+        RETURN CASE WHEN p_mode = 1 THEN 'in_use' ELSE 'taken_whole' END;
+    END IF;
+    SELECT * INTO peak FROM allocator_peak(device.id, p_period);
+    no_compute := peak.permille + p_permille > device.capacity_permille;
+    no_memory := peak.mib + p_mib > device.capacity_mib;
+    RETURN CASE WHEN no_compute AND no_memory THEN 'memory_and_compute'
+                WHEN no_compute THEN 'compute' WHEN no_memory THEN 'memory' END;
 END $$;
 """
 
@@ -133,11 +144,8 @@ BEGIN
             AND NEW.permille <= OLD.permille AND NEW.mib <= OLD.mib AND NEW.period <@ OLD.period) THEN
         RETURN NULL;
     END IF;
-    -- Already bumped by this transaction (the booking function): the row is ours, so once is enough.
-    SELECT * INTO device FROM allocator_device d WHERE d.id = NEW.device_id AND d.xmin = pg_current_xact_id()::xid;
-    IF NOT FOUND THEN
-        UPDATE allocator_device SET version = version + 1 WHERE id = NEW.device_id RETURNING * INTO device;
-    END IF;
+    -- Once more after the booking function's own: the fence trusts nobody.
+    UPDATE allocator_device SET version = version + 1 WHERE id = NEW.device_id RETURNING * INTO device;
     SELECT * INTO peak FROM allocator_peak(NEW.device_id, NEW.period);
     IF peak.permille > device.capacity_permille OR peak.mib > device.capacity_mib THEN
         RAISE EXCEPTION 'device % would hold % permille and % MiB', NEW.device_id, peak.permille, peak.mib
@@ -219,7 +227,7 @@ DROP = """
 DROP TRIGGER lease_legal_move ON allocator_lease;
 DROP TRIGGER segment_fits_device ON allocator_segment;
 DROP FUNCTION allocator_sweep, allocator_check_move, allocator_lease_moves, allocator_fence_segment, allocator_book,
-    allocator_lapse, allocator_peak;
+    allocator_refusal, allocator_lapse, allocator_peak;
 ALTER TABLE allocator_segment DROP CONSTRAINT segment_half_open, DROP CONSTRAINT segment_one_mode;
 DROP SEQUENCE allocator_fencing;
 """
@@ -231,6 +239,6 @@ class Migration(migrations.Migration):
         *(EnableRowSecurity(f"allocator_{table}") for table in TABLES),
         AppendOnly("allocator_leaseevent"),
         migrations.RunSQL(
-            [(part, None) for part in (BASE, PEAK, LAPSE, BOOK, FENCE, MOVES, SWEEP)], reverse_sql=[(DROP, None)]
+            [(part, None) for part in (BASE, PEAK, LAPSE, REFUSAL, BOOK, FENCE, MOVES, SWEEP)], reverse_sql=[(DROP, None)]
         ),
     ]
