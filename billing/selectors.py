@@ -37,10 +37,15 @@ def get_account(*, tenant_id: UUID) -> AccountView:
     return account_view(account)
 
 
+def live_charges() -> QuerySet[Charge]:
+    """What holds now: neither reversed nor a reversal."""
+    return Charge.objects.filter(reverses__isnull=True, superseded=False)
+
+
 def item_of(charge: Charge) -> ChargeItem:
-    """The charge as the item it was made from; of a reversal, the item that it takes back."""
+    """A live charge as the item that it was made from."""
     return ChargeItem(
-        kind=charge.kind, starts_at=charge.starts_at, ends_at=charge.ends_at, quantity=abs(charge.quantity),
+        kind=charge.kind, starts_at=charge.starts_at, ends_at=charge.ends_at, quantity=charge.quantity,
         divisor=charge.divisor, unit_price=charge.unit_price, price_id=charge.price_id, text=charge.text,
         simulated=charge.simulated,
     )  # fmt: skip
@@ -54,9 +59,8 @@ def meter_of(row: Charge | InvoiceLine) -> rating.Meter:
 
 
 def entry_of(charge: Charge) -> rating.Entry:
-    return rating.Entry(
-        meter_of(charge), charge.starts_at, charge.ends_at, charge.quantity, charge.reverses_id is not None
-    )
+    """Of a live charge."""
+    return rating.Entry(meter_of(charge), charge.starts_at, charge.ends_at, charge.quantity)
 
 
 def period_borders(*, account_id: UUID, starts_at: datetime, ends_at: datetime) -> list[datetime]:
@@ -132,7 +136,7 @@ def _clipped(charge: Charge, within: Span) -> rating.Entry:
     span = Span(charge.starts_at, charge.ends_at)
     inside = Span(max(span.starts_at, within.starts_at), min(span.ends_at, within.ends_at))
     quantity = clip_quantity(charge.quantity, of=span, within=within)
-    return rating.Entry(meter_of(charge), inside.starts_at, inside.ends_at, quantity, charge.reverses_id is not None)
+    return rating.Entry(meter_of(charge), inside.starts_at, inside.ends_at, quantity)
 
 
 def charged_lines(*, sources: Sequence[UUID], starts_at: datetime, ends_at: datetime) -> list[LineView]:
@@ -141,7 +145,7 @@ def charged_lines(*, sources: Sequence[UUID], starts_at: datetime, ends_at: date
     It reads charges, so it is right before, at and after the close. A charge across an end of the range counts in
     proportion to time. Raises CurrencyMismatch when the sources are billed in several currencies.
     """
-    charges = Charge.objects.filter(source__in=sources, starts_at__lt=ends_at, ends_at__gt=starts_at)
+    charges = live_charges().filter(source__in=sources, starts_at__lt=ends_at, ends_at__gt=starts_at)
     currencies = set(charges.values_list("account__currency", flat=True).distinct())
     if len(currencies) > 1:
         raise CurrencyMismatch(f"the sources are billed in {', '.join(sorted(currencies))}")

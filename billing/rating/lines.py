@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,13 +35,12 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A charge as rating sees it; a reversal takes back exactly one earlier charge of the same content."""
+    """A live charge as rating sees it."""
 
     meter: Meter
     starts_at: datetime
     ends_at: datetime
     quantity: int
-    is_reversal: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,33 +59,20 @@ class Line:
         return self.starts_at, self.quantity >= 0, self.meter.order
 
 
-def _live_by_meter(entries: Iterable[Entry]) -> dict[Meter, list[tuple[datetime, datetime, int]]]:
-    counts: Counter[tuple[Meter, datetime, datetime, int]] = Counter()
-    for entry in entries:
-        sign = -1 if entry.is_reversal else 1
-        counts[entry.meter, entry.starts_at, entry.ends_at, sign * entry.quantity] += sign
-    live: dict[Meter, list[tuple[datetime, datetime, int]]] = {}
-    for (meter, starts_at, ends_at, quantity), count in counts.items():
-        if count < 0:
-            raise ValueError(f"a charge of {meter.text!r} is reversed that was never made")
-        live.setdefault(meter, []).extend([(starts_at, ends_at, quantity)] * count)
-    return live
-
-
 def rate(entries: Iterable[Entry], *, currency: str) -> list[Line]:
-    """The lines of all entries, reversed ones gone without a trace. Any order or batching gives the same lines.
+    """One line a meter, over the service range that its entries span. Any order or batching gives the same lines.
 
-    A line with quantity 0 is kept: time that costs nothing is shown, not hidden. Raises ValueError for a reversal of
-    something that is not among the entries.
+    A line with quantity 0 is kept: time that costs nothing is shown, not hidden.
     """
+    by_meter: dict[Meter, list[Entry]] = {}
+    for entry in entries:
+        by_meter.setdefault(entry.meter, []).append(entry)
     lines = []
-    for meter, spans in _live_by_meter(entries).items():
-        if spans:
-            quantity = sum(span[2] for span in spans)
-            amount = line_amount(
-                quantity=quantity, divisor=meter.divisor, unit_price=meter.unit_price, currency=currency
-            )
-            lines.append(Line(meter, min(span[0] for span in spans), max(span[1] for span in spans), quantity, amount))
+    for meter, parts in by_meter.items():
+        quantity = sum(part.quantity for part in parts)
+        amount = line_amount(quantity=quantity, divisor=meter.divisor, unit_price=meter.unit_price, currency=currency)
+        starts_at, ends_at = min(part.starts_at for part in parts), max(part.ends_at for part in parts)
+        lines.append(Line(meter, starts_at, ends_at, quantity, amount))
     return sorted(lines, key=lambda line: line.order)
 
 

@@ -7,10 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from uuid import UUID
 
+from django.db.models import QuerySet
+
 from billing.models import Account, BillingPeriod, Charge, InvoiceLine
 from billing.rating.lines import Line, adjust, billed_state, rate
 from billing.rating.money import round_half_up
-from billing.selectors import entry_of, meter_of
+from billing.selectors import entry_of, live_charges, meter_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +25,10 @@ class PeriodLines:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """All that goes on the invoice, oldest service first, and the charges it takes in."""
+    """All that goes on the invoice, oldest service first, and the charges that it takes in."""
 
     parts: list[PeriodLines]
-    charge_ids: list[UUID]
+    charges: QuerySet[Charge]
 
 
 def _by_home(charges: Iterable[Charge], periods: list[BillingPeriod]) -> list[tuple[int, list[Charge]]]:
@@ -47,7 +49,7 @@ def _billed(period: BillingPeriod, sources: Iterable[UUID], currency: str) -> li
 
 
 def _corrections(account: Account, period: BillingPeriod, sources: set[UUID], *, is_first: bool) -> list[Line]:
-    charges = Charge.objects.filter(account=account, source__in=sources, starts_at__lt=period.ends_at)
+    charges = live_charges().filter(account=account, source__in=sources, starts_at__lt=period.ends_at)
     if not is_first:
         charges = charges.filter(starts_at__gte=period.starts_at)
     right = rate((entry_of(charge) for charge in charges), currency=account.currency)
@@ -56,14 +58,16 @@ def _corrections(account: Account, period: BillingPeriod, sources: set[UUID], *,
 
 def gather(*, account: Account, period: BillingPeriod) -> Gathered:
     """Every charge not yet invoiced whose service began before the period's end. The caller holds the account."""
-    unbilled = list(Charge.objects.filter(account=account, invoice__isnull=True, starts_at__lt=period.ends_at))
+    unbilled = Charge.objects.filter(account=account, invoice__isnull=True, starts_at__lt=period.ends_at)
+    # Most of a busy bucket's rows are charges and reversals that cancel before anyone was billed: not worth loading.
+    telling = unbilled.filter(superseded=False).exclude(reverses__isnull=False, reverses__invoice__isnull=True)
     periods = list(BillingPeriod.objects.filter(account=account, starts_at__lte=period.starts_at).order_by("starts_at"))
     parts = []
-    for index, charges in _by_home(unbilled, periods):
+    for index, charges in _by_home(telling, periods):
         if periods[index].pk == period.pk:
             lines = rate((entry_of(charge) for charge in charges), currency=account.currency)
         else:
             sources = {charge.source for charge in charges}
             lines = _corrections(account, periods[index], sources, is_first=index == 0)
         parts.append(PeriodLines(periods[index], lines))
-    return Gathered(parts, [charge.pk for charge in unbilled])
+    return Gathered(parts, unbilled)

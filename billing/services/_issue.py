@@ -13,7 +13,6 @@ from billing.exports.document import content_hash
 from billing.models import (
     Account,
     BillingPeriod,
-    Charge,
     Invoice,
     InvoiceLine,
     InvoiceState,
@@ -25,7 +24,6 @@ from billing.rating.money import total_of
 from billing.selectors import invoice_view, lines_of
 from billing.services._gather import Gathered
 from billing.services.post import post
-from plumbing.errors import Conflict
 from vxpu.money import InvoiceView
 
 SERIES = "INV"
@@ -57,9 +55,7 @@ def _draft(account: Account, period: BillingPeriod, gathered: Gathered, now: dat
     InvoiceLine.objects.bulk_create(
         _line_row(invoice, home, adjusts, line, position) for position, (home, adjusts, line) in enumerate(flat, 1)
     )
-    taken = Charge.objects.filter(pk__in=gathered.charge_ids, invoice__isnull=True).update(invoice=invoice)
-    if taken != len(gathered.charge_ids):
-        raise Conflict("another invoice took some of these charges")
+    gathered.charges.update(invoice=invoice)
     return invoice
 
 

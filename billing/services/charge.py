@@ -13,13 +13,13 @@ from billing import locks
 from billing.errors import BadCharge, SourceOfAnother, TimeChargedTwice
 from billing.models import Account, Charge
 from billing.rating.revisions import BadItem, canonical_items, revise
-from billing.selectors import borders_of, item_of
+from billing.selectors import borders_of, item_of, live_charges
 from plumbing import db
 from vxpu.money import ChargeItem, ChargeOutcome
 
 
 def _live(account: Account, source: UUID, bucket: datetime) -> dict[UUID, Charge]:
-    live = Charge.objects.filter(source=source, bucket=bucket, reverses__isnull=True, superseded=False)
+    live = live_charges().filter(source=source, bucket=bucket)
     found = {charge.pk: charge for charge in live.order_by("starts_at", "pk")}
     if any(charge.account_id != account.pk for charge in found.values()):
         raise SourceOfAnother(f"source {source} is charged to another account")

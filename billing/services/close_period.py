@@ -9,9 +9,9 @@ from django.db.models import F, Q
 
 from billing import locks
 from billing.errors import PeriodNotContiguous, PeriodNotOver, PeriodOverlaps
-from billing.models import Account, BillingPeriod, Charge, InvoiceKind, PeriodState
+from billing.models import Account, BillingPeriod, InvoiceKind, PeriodState
 from billing.rating.periods import tzdata_version
-from billing.selectors import get_account, invoice_view, item_of, lines_of
+from billing.selectors import get_account, invoice_view, item_of, lines_of, live_charges
 from billing.services._gather import gather
 from billing.services._issue import issue
 from billing.services.charge import set_charges
@@ -40,9 +40,8 @@ def _recut(account: Account, borders: list[datetime], now: datetime) -> None:
     across = Q()
     for border in borders:
         across |= Q(starts_at__lt=border, ends_at__gt=border)
-    live = Charge.objects.filter(across, account=account, reverses__isnull=True, superseded=False)
-    for source, bucket in sorted(set(live.values_list("source", "bucket"))):
-        items = Charge.objects.filter(source=source, bucket=bucket, reverses__isnull=True, superseded=False)
+    for source, bucket in sorted(set(live_charges().filter(across, account=account).values_list("source", "bucket"))):
+        items = live_charges().filter(source=source, bucket=bucket)
         set_charges(account=account, source=source, bucket=bucket, items=[item_of(row) for row in items], now=now)
 
 

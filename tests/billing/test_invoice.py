@@ -125,6 +125,28 @@ def test_a_correction_is_rounded_as_if_it_had_been_right_at_once() -> None:
     assert right == billed
 
 
+def test_what_was_taken_back_before_the_close_is_not_on_the_invoice() -> None:
+    account = make_account()
+    for quantity in (100, 200, 900_000):
+        charge(account, make_item(quantity=quantity))
+    charge(account, make_item(), source=UUID(int=2))
+    charge(account, source=UUID(int=2), bucket=NOON)
+    assert amounts(close(account)) == ["0.80"]
+    assert Charge.objects.filter(invoice=None).count() == 0
+    assert amounts(close(account, *SECOND_HOUR)) == []
+
+
+def test_a_line_taken_back_before_it_was_seen_again_nets_out() -> None:
+    account = make_account()
+    charge(account, make_item(quantity=900_000))
+    close(account)
+    for quantity in (1, 900_000):
+        charge(account, make_item(quantity=quantity))
+    assert amounts(close(account, *SECOND_HOUR)) == []
+    charge(account, make_item(quantity=450_000))
+    assert amounts(close(account, NOON + 2 * HOUR, NOON + 3 * HOUR)) == ["-0.80", "0.40"]
+
+
 def test_a_charge_that_comes_late_is_billed_with_its_old_period() -> None:
     account = make_account()
     first = close(account)
