@@ -30,7 +30,7 @@ native:  ## build native/build/libvxpu.so
 # ---- to develop it ----
 
 test: $(VENV)/.dev native  ## everything needed for the tests, and the tests
-	@exec $(PY) -m tests.lanes fast stack
+	@exec $(PY) -m tests.lanes fast alone
 
 quick: $(VENV)/.dev  ## style and the tests that need no server (< 60 s)
 	@$(PY) -m ruff check .
