@@ -16,6 +16,8 @@ from collections.abc import Iterator
 
 import pytest
 from django.db import connection, connections
+from hypothesis import HealthCheck
+from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
 from plumbing.rowsec import system_scope
@@ -23,6 +25,10 @@ from tests import servers as session_servers
 from tests.servers import Servers
 
 _session = contextlib.ExitStack()
+
+# A property is about its examples, not about how busy the machine is; pytest-timeout still bounds the test.
+hypothesis_settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.load_profile("house")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -181,7 +181,7 @@ def act(account: AccountView, verb: str, cents: int, at: datetime) -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from(["top_up", "reverse", "charge", "pay"]), st.integers(1, 9999)), max_size=9))
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @pytest.mark.usefixtures("system")
 def test_the_ledger_is_always_balanced(steps: list[tuple[str, int]]) -> None:
     account = make_account()
