@@ -18,10 +18,16 @@ from plumbing.errors import NotFound
 @transaction_required
 def lock_quotas(*, tenant_id: UUID, project_id: UUID) -> list[Quota]:
     """The tenant's row, made with the defaults if it is missing, and the project's if there is one."""
-    Quota.objects.bulk_create([Quota(tenant_id=tenant_id)], ignore_conflicts=True)
-    mine = Quota.objects.filter(tenant_id=tenant_id).order_by(F("project_id").asc(nulls_first=True))
-    rows = mine.select_for_update(no_key=True)
+    rows = _quota_rows(tenant_id)
+    if not rows or rows[0].project_id is not None:
+        Quota.objects.bulk_create([Quota(tenant_id=tenant_id)], ignore_conflicts=True)
+        rows = _quota_rows(tenant_id)
     return [row for row in rows if row.project_id in {None, project_id}]
+
+
+def _quota_rows(tenant_id: UUID) -> list[Quota]:
+    found = Quota.objects.select_for_update().filter(tenant_id=tenant_id)
+    return list(found.order_by(F("project_id").asc(nulls_first=True)))
 
 
 @transaction_required

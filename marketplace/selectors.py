@@ -8,6 +8,7 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Coalesce
 
 from marketplace.models import (
     ANY_SKU,
@@ -64,8 +65,11 @@ def list_queued() -> QuerySet[Reservation]:
 def list_followed(*, now: datetime) -> QuerySet[Reservation]:
     """Those with a lease to follow, or with time that is not rated yet; oldest first."""
     live = Q(state__in=TAKES_CAPACITY)
-    unrated = Q(starts_at__lte=now) & (
-        Q(rated_through__isnull=True) | Q(rated_through__lt=F("ends_at")) | Q(rated_through__lt=F("ended_at"))
+    taken_back = Q(state=ReservationState.CANCELLED, ended_at__lte=F("starts_at"))
+    unrated = (
+        Q(starts_at__lte=now)
+        & ~taken_back
+        & (Q(rated_through__isnull=True) | Q(rated_through__lt=Coalesce("ends_at", "ended_at")))
     )
     booked = Reservation.objects.exclude(state__in=NEVER_BOOKED).filter(lease_id__isnull=False)
     return booked.filter(live | unrated).order_by("created_at", "id")

@@ -16,7 +16,7 @@ from marketplace.api import serializers as out
 from marketplace.api.permissions import actor_of, reach_of
 from marketplace.models import Reservation, ReservationState
 from marketplace.services import extend, release, reserve, resize, start_earlier
-from marketplace.services.show import show, show_one
+from marketplace.services.show import Shown, show, show_one
 from marketplace.services.wish import Order
 from plumbing.api.idempotency import idempotent
 from plumbing.api.ids import path_id
@@ -31,8 +31,9 @@ FILTERS = [
 ]
 
 
-def _answer(row: Reservation, status: int = 200) -> Response:
-    response = Response(out.ReservationSerializer(show_one(row)).data, status=status)
+def _answer(shown: Reservation | Shown, status: int = 200) -> Response:
+    whole = show_one(shown) if isinstance(shown, Reservation) else shown
+    response = Response(out.ReservationSerializer(whole).data, status=status)
     if status == 202:
         response["Location"] = f"/api/v1/reservations/{response.data['id']}"
     return response
@@ -79,11 +80,11 @@ class ReservationsView(DomainView):
             queued_until=asked["queue_until"],
             **{name: asked[name] for name in _AS_THEY_ARE},
         )
-        row = reserve.reserve(
+        shown = reserve.reserve(
             order=order, requested_by=principal.user_id, actor=actor_of(principal), reach=reach_of(principal),
             now=timezone.now(),
         )  # fmt: skip
-        return _answer(row, 202 if row.state == ReservationState.QUEUED else 201)
+        return _answer(shown, 202 if shown.row.state == ReservationState.QUEUED else 201)
 
 
 _AS_THEY_ARE = ("device_kind", "isolation_at_least", "policy", "starts_at", "ends_at", "queue")

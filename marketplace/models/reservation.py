@@ -72,7 +72,8 @@ LIVE = frozenset(ReservationState) - ENDED
 class Reservation(TenantRow):
     """`starts_at`..`ends_at` is the booked period, half-open (None is open-ended); it stays as booked after an early
     release (`released_at`), so that the line for time not delivered can be shown. `changed_*` say who made the last
-    transition and why: a trigger copies them into a `ReservationEvent`, one row per transition.
+    transition and why: a trigger copies them into a `ReservationEvent`, one row per transition. Every bucket before
+    `rated_through` was rated after it was over; `rated_as_of` is the latest "now" that a rating took.
     """
 
     project_id = models.UUIDField()
@@ -107,6 +108,7 @@ class Reservation(TenantRow):
     estimated_start_at = models.DateTimeField(null=True, blank=True)
     earlier_start_at = models.DateTimeField(null=True, blank=True)
     rated_through = models.DateTimeField(null=True, blank=True)
+    rated_as_of = models.DateTimeField(null=True, blank=True)
 
     changed_at = models.DateTimeField()
     changed_by = models.CharField(max_length=80)

@@ -13,7 +13,7 @@ from marketplace.services._pricing import price_at
 from marketplace.services._quota import check_quota
 from marketplace.services.wish import Order
 from plumbing import db
-from vxpu.market import Candidate, LeaseView, Wish
+from vxpu.market import Candidate, DeviceView, LeaseView, Wish
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,11 +71,11 @@ def book_lease(
     return lease
 
 
-def take_lease(reservation: Reservation, *, lease: LeaseView) -> dict[str, object]:
+def take_lease(reservation: Reservation, *, lease: LeaseView, device: DeviceView) -> dict[str, object]:
     """Bind a lease and the price that holds at its start; the same values are returned, for a guarded update."""
     price = price_at(
         tenant_id=reservation.tenant_id, currency=reservation.currency, sku=reservation.sku,
-        device_kind=str(allocator.get_device(device_id=lease.device_id).kind), at=lease.period.starts_at,
+        device_kind=str(device.kind), at=lease.period.starts_at,
     )  # fmt: skip
     bound: dict[str, object] = {
         "lease_id": lease.id,
@@ -92,15 +92,8 @@ def take_lease(reservation: Reservation, *, lease: LeaseView) -> dict[str, objec
 
 
 @db.transaction_required
-def note_placement(reservation: Reservation, *, lease: LeaseView, now: datetime) -> None:
-    """Which lease on which device serves the reservation from now on; the one before is closed."""
-    before = Placement.objects.filter(reservation=reservation, is_current=True).first()
-    if before is not None:
-        before.is_current = False
-        # A lease that was replaced before its start has never been anybody's time.
-        before.booked_until = max(before.booked_from, now)
-        before.save(update_fields=["is_current", "booked_until"])
-    device = allocator.get_device(device_id=lease.device_id)
+def note_placement(reservation: Reservation, *, lease: LeaseView, device: DeviceView, now: datetime) -> None:
+    """Which lease on which device serves the reservation."""
     Placement.objects.create(
         tenant_id=reservation.tenant_id,
         reservation=reservation,
@@ -113,3 +106,15 @@ def note_placement(reservation: Reservation, *, lease: LeaseView, now: datetime)
         booked_from=max(now, reservation.starts_at),
         created_at=now,
     )
+
+
+@db.transaction_required
+def replace_placement(reservation: Reservation, *, lease: LeaseView, device: DeviceView, now: datetime) -> None:
+    """Close the one before, and note the new one."""
+    before = Placement.objects.filter(reservation=reservation, is_current=True).first()
+    if before is not None:
+        before.is_current = False
+        # A lease that was replaced before its start has never been anybody's time.
+        before.booked_until = max(before.booked_from, now)
+        before.save(update_fields=["is_current", "booked_until"])
+    note_placement(reservation, lease=lease, device=device, now=now)

@@ -9,7 +9,7 @@ from allocator import facade as allocator
 from allocator.errors import DoesNotFit
 from marketplace import locks
 from marketplace.models import Reservation, ReservationState
-from marketplace.services._booking import book_lease, note_placement
+from marketplace.services._booking import book_lease, replace_placement
 from marketplace.services._transition import SYSTEM, move
 from marketplace.services.wish import wish_again
 from plumbing import db
@@ -49,4 +49,5 @@ def _place_anew(row: Reservation, *, now: datetime) -> None:
     back_to = S.CONFIRMED if row.starts_at > now else S.ACTIVATING
     move(row, back_to, actor=SYSTEM, reason="placed on another device", now=now, lease_id=lease.id,
          device_id=lease.device_id)  # fmt: skip
-    note_placement(row, lease=lease, now=now)
+    device = allocator.get_device(device_id=lease.device_id)
+    replace_placement(row, lease=lease, device=device, now=now)

@@ -98,12 +98,13 @@ def _place_one(*, reservation_id: UUID, now: datetime) -> int:
     lease = book_lease(
         tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk, wish=wish, candidates=candidates, now=now
     )
-    bound = take_lease(row, lease=lease)
+    device = allocator.get_device(device_id=lease.device_id)
+    bound = take_lease(row, lease=lease, device=device)
     move(
         row, ReservationState.CONFIRMED, actor=SYSTEM, reason="room was found", now=now, starts_at=period.starts_at,
         ends_at=period.ends_at, waits_for="", estimated_start_at=None, **bound,
     )  # fmt: skip
-    note_placement(row, lease=lease, now=now)
+    note_placement(row, lease=lease, device=device, now=now)
     outbox.publish(ReservationConfirmed(tenant_id=row.tenant_id, reservation_id=row.pk, at=now))
     return 1
 

@@ -88,9 +88,14 @@ def rate_reservation(*, reservation_id: UUID, now: datetime) -> int:
 
 def is_unrated(row: Reservation, *, now: datetime) -> bool:
     """Whether time has passed that was never rated since it was over."""
-    if row.state in selectors.NEVER_BOOKED or row.lease_id is None:
+    if row.state in selectors.NEVER_BOOKED or row.lease_id is None or is_taken_back(row):
         return False
     return (row.rated_through or row.starts_at) < _rate_until(row, now=now)
+
+
+def is_taken_back(row: Reservation) -> bool:
+    """Cancelled before its start: nobody's time."""
+    return row.state == ReservationState.CANCELLED and row.ended_at is not None and row.ended_at <= row.starts_at
 
 
 def _rate_until(row: Reservation, *, now: datetime) -> datetime:
@@ -102,11 +107,19 @@ def _rate_until(row: Reservation, *, now: datetime) -> datetime:
 @db.transaction_required
 def rate_bucket(*, row: Reservation, placement: Placement, bucket: datetime, now: datetime) -> None:
     """Set the charges of one lease in one bucket. `row` is locked. Raises what billing raises."""
+    now = _as_of(row, now=now)
     end = min(bucket + timedelta(seconds=settings.VXPU_RATING_PERIOD_S), spans.floor_second(now))
     if end <= bucket:
         return
     window = spans.Span(bucket, end)
-    phases = _phases_within(allocator.metered_phases(lease_id=placement.lease_id, now=now), window=window)
+    # Cut by measured use where an invoice begins or ends; else billing would cut in proportion to time.
+    borders = billing.period_borders(account_id=row.account_id, starts_at=window.starts_at, ends_at=window.ends_at)
+    metered = allocator.metered_phases(lease_id=placement.lease_id, now=now)
+    phases = [
+        (piece, phase)
+        for span, phase in _phases_within(metered, window=window)
+        for piece in spans.cut(span, borders=[spans.floor_second(at) for at in borders])
+    ]
     items = _delivered(row, placement, phases, window=window)
     items += _undelivered(row, placement, phases, window=window)
     billing.charge(
@@ -117,6 +130,16 @@ def rate_bucket(*, row: Reservation, placement: Placement, bucket: datetime, now
         items=[_charge_item(item, simulated=placement.device_simulated) for item in items],
         now=now,
     )
+
+
+@db.transaction_required
+def _as_of(row: Reservation, *, now: datetime) -> datetime:
+    """A worker that waited for the row's lock has an old clock: it must not shorten what a later one has rated."""
+    latest = max(now, row.rated_as_of or now)
+    if latest != row.rated_as_of:
+        row.rated_as_of = latest
+        Reservation.objects.filter(pk=row.pk).update(rated_as_of=latest)
+    return latest
 
 
 def _phases_within(phases: Sequence[Phase], *, window: spans.Span) -> list[tuple[spans.Span, Phase]]:
@@ -161,8 +184,8 @@ def _undelivered(
 
 
 def _booked_span(row: Reservation, placement: Placement) -> spans.Span | None:
-    if row.state == ReservationState.CANCELLED and row.ended_at is not None and row.ended_at <= row.starts_at:
-        return None  # taken back before its start: nobody's time
+    if is_taken_back(row):
+        return None
     last = placement.booked_until or row.ends_at or row.ended_at or datetime.max.replace(tzinfo=UTC)
     return spans.span_between(placement.booked_from, last)
 

@@ -11,10 +11,11 @@ from allocator.errors import DoesNotFit
 from billing import facade as billing
 from identity import facade as identity
 from marketplace.events import ReservationConfirmed
-from marketplace.models import EVERYWHERE, Reach, Reservation, ReservationState
+from marketplace.models import EVERYWHERE, Reach, ReservationState
 from marketplace.services import queue
 from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota
+from marketplace.services.show import Shown, show_one
 from marketplace.services.wish import Order, refusal, wish_of
 from plumbing import db, outbox
 from plumbing.errors import Forbidden
@@ -25,7 +26,7 @@ from vxpu.market import Candidate
 TRIES = 3
 
 
-def reserve(*, order: Order, requested_by: UUID, actor: str, now: datetime, reach: Reach = EVERYWHERE) -> Reservation:
+def reserve(*, order: Order, requested_by: UUID, actor: str, now: datetime, reach: Reach = EVERYWHERE) -> Shown:
     """A confirmed reservation, or a queued one if `order.queue` and nothing fits now.
 
     Raises DoesNotFit (409 with constraints, next_free_at, nearest), QuotaExceeded, NoPrice, WrongSize, WrongPeriod,
@@ -40,7 +41,7 @@ def reserve(*, order: Order, requested_by: UUID, actor: str, now: datetime, reac
     except DoesNotFit as error:
         if not order.queue:
             raise refusal(error) from error
-        return queue.enqueue(terms=terms, refused=error, now=now)
+        return show_one(queue.enqueue(terms=terms, refused=error, now=now))
 
 
 def _read(*, order: Order, requested_by: UUID, actor: str, now: datetime) -> Terms:
@@ -52,7 +53,7 @@ def _read(*, order: Order, requested_by: UUID, actor: str, now: datetime) -> Ter
     )  # fmt: skip
 
 
-def _place(*, terms: Terms, now: datetime) -> Reservation:
+def _place(*, terms: Terms, now: datetime) -> Shown:
     for attempt in range(1, TRIES + 1):
         candidates = allocator.propose(wish=terms.wish, now=now)
         try:
@@ -64,7 +65,7 @@ def _place(*, terms: Terms, now: datetime) -> Reservation:
 
 
 @db.transaction
-def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Reservation:
+def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Shown:
     order, wish = terms.order, terms.wish
     check_quota(
         tenant_id=order.tenant_id, project_id=order.project_id, piece=wish.slice, period=wish.period, is_new=True
@@ -79,8 +80,9 @@ def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Re
     reservation.id = reservation_id
     reservation.state = ReservationState.CONFIRMED
     reservation.change_reason = "booked"
-    take_lease(reservation, lease=lease)
+    device = allocator.get_device(device_id=lease.device_id)
+    take_lease(reservation, lease=lease, device=device)
     reservation.save(force_insert=True)
-    note_placement(reservation, lease=lease, now=now)
+    note_placement(reservation, lease=lease, device=device, now=now)
     outbox.publish(ReservationConfirmed(tenant_id=order.tenant_id, reservation_id=reservation_id, at=now))
-    return reservation
+    return Shown(row=reservation, lease=lease, position=None)

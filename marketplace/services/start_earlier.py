@@ -11,7 +11,7 @@ from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.errors import NothingEarlier, WrongState
 from marketplace.models import Reach, Reservation, ReservationState
-from marketplace.services._booking import book_lease, note_placement, take_lease
+from marketplace.services._booking import book_lease, replace_placement, take_lease
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import move
 from marketplace.services.offer_earlier import period_from
@@ -43,10 +43,11 @@ def start_earlier(*, reach: Reach, reservation_id: UUID, actor: str, now: dateti
     said = f"from {period.starts_at.isoformat()} instead of {row.starts_at.isoformat()}"
     move(row, S.RESIZING, actor=actor, reason=said, now=now)
     lease = _rebook(row, period=period, now=now)
-    bound = take_lease(row, lease=lease)
+    device = allocator.get_device(device_id=lease.device_id)
+    bound = take_lease(row, lease=lease, device=device)
     moved = move(row, S.CONFIRMED, actor=actor, reason=said, now=now, starts_at=period.starts_at,
                  ends_at=period.ends_at, earlier_start_at=None, **bound)  # fmt: skip
-    note_placement(moved, lease=lease, now=now)
+    replace_placement(moved, lease=lease, device=device, now=now)
     return moved
 
 

@@ -90,7 +90,7 @@ def buy(buyer: Buyer, *, now: datetime = NOON, **over: Any) -> Reservation:
     with system_scope():
         return reserve.reserve(
             order=make_order(buyer, **over), requested_by=buyer.person.user.pk, actor="user:test", now=now
-        )
+        ).row
 
 
 def fresh(reservation: Reservation) -> Reservation:

@@ -187,3 +187,13 @@ def test_a_bucket_that_cannot_be_rated_is_not_forgotten(
     Reservation.objects.filter(pk=row.pk).update(account_id=row.account_id)
     reconcile.reconcile(now=NOON + HOUR)
     assert ("used", 600) in charges(row)
+
+
+def test_a_late_worker_with_an_old_clock_shortens_nothing(node: Node, ada: Buyer) -> None:
+    row = buy(ada)
+    node.beat(now=NOON)
+    node.beat(now=NOON + HOUR)
+    reconcile.reconcile(now=NOON + HOUR)
+    before = charges(row)
+    rate.rate_dirty(now=NOON + 10 * MINUTE)
+    assert charges(row) == before == [("idle", 250 * 3600)]
