@@ -10,13 +10,18 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from tests.native.guests import guest_env, run_tool
+from tests.native.cpu_group import CpuGroup
+from tests.native.guests import BUILD, guest_env, run, run_tool
 from tests.native.region import MIB, Region
 
 
 def empty_kernel_ns(folder: Path, region: Region | None, mode: str, launches: int) -> int:
     env = guest_env(region, folder, mode=mode)
-    return int(run_tool("guest", "empty", str(launches), env=env).split("=")[1])
+    command = [str(BUILD / "tests/guest"), "empty", str(launches)]
+    if os.getuid() == 0:  # ahead of whatever else the machine does
+        with CpuGroup("empty") as group:
+            return int(run(group.wrap(command), env).stdout.split("=")[1])
+    return int(run(command, env).stdout.split("=")[1])
 
 
 def reserve_refund_ns(folder: Path, rounds: int) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.native.cpu_group import CpuGroup, machine_busy_ns
-from tests.native.guests import BUILD, guest_env, run_tool
+from tests.native.guests import BUILD, guest_env, run
 from tests.native.region import Region
 
 UNITS = 2
@@ -39,10 +39,11 @@ class Bench:
 
     def _calibrate(self) -> float:
         """Loops that keep all units busy for one millisecond, found without a limit."""
-        loops = 20_000
+        loops = 5_000
         command, env = self._busy(None, -loops, 1500)
-        run_tool("guest", *command[1:], env=env)  # compiles
-        launches = int(run_tool("guest", *command[1:], env=env).split()[0].split("=")[1])
+        run(command, env)  # compiles
+        with CpuGroup("calibrate") as group:
+            launches = int(run(group.wrap(command), env).stdout.split()[0].split("=")[1])
         return loops * launches / 1500
 
     def _start(self, group: CpuGroup, plan: Slice) -> subprocess.Popen[bytes]:

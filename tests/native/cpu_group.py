@@ -11,7 +11,7 @@ PERIOD_US = 10_000  # with 100 ms a slice of 25 % stalls for 75 ms at a time
 
 
 class CpuGroup:
-    """`quota_permille` of `units` CPUs, or no quota; CPU time of all that ran inside."""
+    """`quota_permille` of `units` CPUs, or no quota; ahead of all else that runs; the CPU time used inside."""
 
     def __init__(self, name: str, *, quota_permille: int | None = None, units: int = 2) -> None:
         self._v2 = (ROOT / "cgroup.controllers").exists()
@@ -22,6 +22,8 @@ class CpuGroup:
     def __enter__(self) -> Self:
         for path in self._paths:
             path.mkdir()
+        weight, most = ("cpu.weight", "10000") if self._v2 else ("cpu.shares", "262144")
+        (self._paths[0] / weight).write_text(most)
         if self._quota_us and self._v2:
             (self._paths[0] / "cpu.max").write_text(f"{self._quota_us} {PERIOD_US}")
         elif self._quota_us:
