@@ -6,14 +6,17 @@ The application's role is neither owner nor superuser, so the policies bind it; 
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from django.db import connection
+from django.db import InterfaceError, OperationalError, connection
 from django.db.migrations.operations.base import Operation
 from psycopg.pq import TransactionStatus
+
+log = logging.getLogger(__name__)
 
 # The scope that was in force is read before it is replaced: a materialized CTE fixes the order.
 _SWITCH = """
@@ -40,6 +43,15 @@ def _rollback_restores() -> bool:
     return bool(connection.needs_rollback or status in {TransactionStatus.INERROR, TransactionStatus.UNKNOWN})
 
 
+def _restore(before: tuple[str, str]) -> None:
+    """A connection that cannot be told any more must not be used with the wrong scope: it is closed."""
+    try:
+        _switch(*before)
+    except (OperationalError, InterfaceError):
+        log.warning("Lost the database at the end of a scope", exc_info=True)
+        connection.close()
+
+
 @contextmanager
 def _scope(tenant: str, system: str) -> Iterator[None]:
     before = _switch(tenant, system)
@@ -47,7 +59,7 @@ def _scope(tenant: str, system: str) -> Iterator[None]:
         yield
     finally:
         if not _rollback_restores():
-            _switch(*before)
+            _restore(before)
 
 
 @contextmanager

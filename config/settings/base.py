@@ -86,8 +86,11 @@ POOL: dict[str, Any] = {
 
 def databases(app_url: str, owner_url: str, *, pooled: bool) -> dict[str, Any]:
     """`default` is the application's role (row-level security holds for it); `owner` migrates and does nothing else."""
+    # A process that hangs must not hold others up: the locks of a stopped one are freed after a minute.
+    limits = "-c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
     options: dict[str, Any] = {"connect_timeout": "5"}
-    found = {"default": _env.database(app_url, options={**options, **({"pool": POOL} if pooled else {})})}
+    application = {**options, "options": limits, **({"pool": POOL} if pooled else {})}
+    found = {"default": _env.database(app_url, options=application)}
     if owner_url:
         found["owner"] = _env.database(owner_url, options=options)
         found["owner"]["TEST"] = {"MIRROR": "default"}

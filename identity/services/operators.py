@@ -8,7 +8,7 @@ from uuid import UUID
 
 from identity.models import Member, Role, Tenant, User
 from identity.models.member import OPERATOR_SCOPES
-from identity.services import tenants, tokens, users
+from identity.services import audit, tenants, tokens, users
 from plumbing import db
 
 TOKEN_LIFE = timedelta(days=365)
@@ -32,6 +32,7 @@ def provide(*, tenant_id: UUID, email: str, password: str, now: datetime) -> Pro
         tenant_id=tenant_id, email=email, name="Operator", now=now, password=password, is_operator=True
     )
     Member.objects.create(tenant_id=tenant_id, user=user, role=Role.TENANT_ADMIN, created_at=now)
+    audit.record(tenant_id=tenant_id, actor_id=None, action="operator.created", subject=str(user.pk), now=now)
     return Provided(user=user, is_new=True)
 
 

@@ -16,6 +16,7 @@ from plumbing.rowsec import system_scope
 from tests.identity.factories import client_for
 from tests.servers import Servers, admin, drop, url_of
 
+pytestmark = pytest.mark.stack
 ROOT = Path(__file__).resolve().parents[2]
 
 

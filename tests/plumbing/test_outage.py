@@ -15,11 +15,13 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from django.db import connection
 from psycopg_pool import ConnectionPool
 
 from config.embedded import RunningPostgres, start_postgres
 from plumbing.pool import forget_scope
-from tests.servers import Servers
+from plumbing.rowsec import current_scope, system_scope
+from tests.servers import Servers, admin
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -110,3 +112,12 @@ def test_a_pooled_connection_forgets_whose_it_was(servers: Servers) -> None:
 def test_the_scope_ends_with_the_connection(servers: Servers) -> None:
     with psycopg.connect(servers.app_url) as link:
         assert link.execute("SELECT current_setting('vxpu.system', true)").fetchone() == (None,)
+
+
+def test_a_connection_that_is_lost_in_a_scope_is_closed(committed_db: str, servers: Servers) -> None:
+    with system_scope():
+        first = connection.connection
+        admin(servers, f"SELECT pg_terminate_backend({first.info.backend_pid})")
+    assert first.closed
+    connection.close()  # as Django does between requests
+    assert current_scope() == (None, False)

@@ -88,16 +88,19 @@ def test_the_beat_names_tasks_that_exist() -> None:
     assert {entry["options"]["queue"] for entry in BEAT.values()} <= set(QUEUES)
 
 
+@pytest.mark.stack
 def test_a_commit_reaches_its_task(worker: subprocess.Popen[bytes]) -> None:
     chores.ask("note")
     wait_for(lambda: kinds() == ["done: note"])
 
 
+@pytest.mark.stack
 def test_a_task_that_lost_the_database_is_tried_again(worker: subprocess.Popen[bytes]) -> None:
     chores.ask("stumble")
     wait_for(lambda: kinds() == ["tried: stumble", "done: stumble"])
 
 
+@pytest.mark.stack
 def test_a_killed_child_hands_its_task_to_the_next(worker: subprocess.Popen[bytes]) -> None:
     chores.ask("die")
     wait_for(lambda: kinds() == ["tried: die", "done: die"])
