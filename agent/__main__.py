@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -114,19 +115,22 @@ def dev_region(
 
 
 def _print_tables(report: dict[str, Any]) -> None:
+    from rich.box import SIMPLE
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    is_terminal = sys.stdout.isatty()
+    console = Console(soft_wrap=not is_terminal, width=None if is_terminal else 500)
+    box = SIMPLE if is_terminal else None
     link = "connected" if report["connected"] else f"not connected {report['trouble']}"
     gates = "open" if report["authority"] else "closed (no word from the server)"
     console.print(f"{report['node_id']}  {link}; gates {gates}; {report['windows_unsent']} windows unsent")
     console.print(f"{report['isolation']}: {report['isolation_detail']}")
-    devices = Table("device", "kind", "model", "memory MiB", "for sale MiB", "for sale ‰", "mode")
+    devices = Table("device", "kind", "model", "memory MiB", "for sale MiB", "for sale ‰", "mode", box=box)
     for device in report["devices"]:
         devices.add_row(device["key"], device["kind"], device["model"], str(device["memory_mib"]),
                         str(device["capacity_mib"]), str(device["capacity_permille"]), device["isolation"])  # fmt: skip
-    slices = Table("lease", "state", "uid", "memory MiB", "share ‰", "windows", "unsent")
+    slices = Table("lease", "state", "uid", "memory MiB", "share ‰", "windows", "unsent", box=box)
     for lease_id, lease in report["leases"].items():
         slices.add_row(lease_id, lease["state"], str(lease.get("uid", "")), str(lease.get("memory_mib", "")),
                        str(lease.get("share_permille", "")), str(lease["windows_closed"]),
@@ -136,7 +140,7 @@ def _print_tables(report: dict[str, Any]) -> None:
 
 
 @contextlib.contextmanager
-def _plain_errors():  # type: ignore[no-untyped-def]
+def _plain_errors() -> Iterator[None]:
     """What an operator can act on is one sentence and exit code 1, not a trace."""
     import httpx
 

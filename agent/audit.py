@@ -20,6 +20,7 @@ class Audit:
     """One slice's. `look` is called every few seconds and answers what is new."""
 
     last_cpu: dict[tuple[int, int], int] = field(default_factory=dict)
+    suspects: set[tuple[int, int]] = field(default_factory=set)
     reported: set[tuple[int, int]] = field(default_factory=set)
     damage: str = ""
     oom_kills: int | None = None
@@ -48,18 +49,22 @@ class Audit:
         slots = {(slot.ns_pid, slot.start_ticks) for slot in hints.slots} if hints else set()
         events = []
         now = {}
+        now_suspect = set()
         for view in views:
             name = (view.pid, view.start_ticks)
             now[name] = view.cpu_ns
             spent = view.cpu_ns - self.last_cpu.get(name, 0)
             if (view.ns_pid, view.start_ticks) in slots or name in self.reported:
                 continue
-            if spent >= UNREGISTERED_CPU_NS:
+            if spent < UNREGISTERED_CPU_NS:
+                continue
+            now_suspect.add(name)  # an honest program computes a little before its first OpenCL call
+            if name in self.suspects:
                 self.reported.add(name)
                 events.append(
-                    f"unregistered_use: process {view.ns_pid} ({view.command}) took {spent // 1_000_000} ms of CPU "
-                    "without a slot of the limiter"
+                    f"unregistered_use: process {view.ns_pid} ({view.command}) takes CPU ({spent // 1_000_000} ms "
+                    "since the last look) without a slot of the limiter"
                 )
-        self.last_cpu = now
+        self.last_cpu, self.suspects = now, now_suspect
         self.reported &= now.keys()
         return events

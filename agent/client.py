@@ -19,7 +19,7 @@ from typing import Protocol
 import httpx
 from pydantic import TypeAdapter, ValidationError
 from websockets.asyncio.client import ClientConnection, connect
-from websockets.exceptions import InvalidStatus, WebSocketException
+from websockets.exceptions import ConnectionClosed, InvalidStatus, WebSocketException
 
 from agent.clock import ServerClock
 from agent.config import agent_version
@@ -43,6 +43,7 @@ _FROM_SERVER: TypeAdapter[Desired | Poke | Refused | RemoteExec] = TypeAdapter(F
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 5.0
 OPEN_S = 8.0
+CLOSE_REFUSED = {4401, 4403}  # the server accepts first, for only an open socket can carry a code
 FRAME_BYTES = 8 << 20
 SECOND_NS = 1_000_000_000
 
@@ -98,6 +99,7 @@ class Link:
 
     def _note(self, error: Exception) -> None:
         refused = isinstance(error, InvalidStatus) and error.response.status_code in {401, 403}
+        refused |= isinstance(error, ConnectionClosed) and error.rcvd is not None and error.rcvd.code in CLOSE_REFUSED
         if refused and self.credential.take_next():
             sys.stderr.write("link: refused with the old key; a rotation had been cut short, the new key is used now\n")
         if refused:

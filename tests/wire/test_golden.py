@@ -1,0 +1,91 @@
+"""The golden files are the compatibility contract: what old peers sent is read for ever, what we send does not change.
+
+A file is changed only together with WIRE_VERSION; a new message gets a new file.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, TypeAdapter, ValidationError
+
+from vxpu.wire import WIRE_VERSION, exec, node, usage
+from vxpu.wire.base import Lenient, Strict
+
+GOLDEN = Path(__file__).parent / "golden"
+MESSAGES: dict[str, type[BaseModel]] = {
+    name: value
+    for module in (node, usage, exec)
+    for name, value in vars(module).items()
+    if isinstance(value, type) and issubclass(value, Strict | Lenient) and value not in {Strict, Lenient}
+}
+# Parts of other messages, golden within them.
+PARTS = {"Reading", "DeviceReport", "LeaseReport", "DesiredLease", "UsageData", "UsageResult"}
+WHOLE = sorted(MESSAGES.keys() - PARTS)
+
+
+def golden(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((GOLDEN / f"{name}.json").read_text())
+    return found
+
+
+def test_every_message_has_its_file_and_the_version_is_theirs() -> None:
+    assert sorted(path.stem for path in GOLDEN.glob("*.json")) == WHOLE
+    assert WIRE_VERSION == 1
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_golden_message_is_read_and_written_back_byte_for_byte(name: str) -> None:
+    text = (GOLDEN / f"{name}.json").read_text()
+    message = MESSAGES[name].model_validate_json(text)
+    assert message.model_dump_json(indent=2) + "\n" == text
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_an_unknown_field_is_an_error_where_we_accept_and_ignored_where_we_read_a_newer_peer(name: str) -> None:
+    newer = {**golden(name), "added_in_version_2": 1}
+    if issubclass(MESSAGES[name], Strict):
+        with pytest.raises(ValidationError, match="added_in_version_2"):
+            MESSAGES[name].model_validate(newer)
+    else:
+        assert MESSAGES[name].model_validate(newer) == MESSAGES[name].model_validate(golden(name))
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_a_message_without_a_field_that_it_needs_is_refused(name: str) -> None:
+    kind = MESSAGES[name]
+    for field, about in kind.model_fields.items():
+        if about.is_required():
+            with pytest.raises(ValidationError, match=field):
+                kind.model_validate({key: value for key, value in golden(name).items() if key != field})
+
+
+@pytest.mark.parametrize(("union", "names"), [
+    (node.FromAgent, ["Hello", "Sync", "RemoteOutput", "RemoteExit"]),
+    (node.FromServer, ["Desired", "Poke", "Refused", "RemoteExec"]),
+    (exec.FromClient, ["ExecRequest", "ExecSignal"]),
+    (exec.FromAgent, ["ExecStarted", "ExecRefused", "ExecEnded"]),
+])  # fmt: skip
+def test_each_frame_is_told_apart_by_its_type(union: Any, names: list[str]) -> None:
+    for name in names:
+        frame = TypeAdapter(union).validate_json((GOLDEN / f"{name}.json").read_text())
+        assert type(frame) is MESSAGES[name]
+
+
+@pytest.mark.parametrize(("name", "path", "value"), [
+    ("Sync", ["devices", 0, "capacity_permille"], 1001), ("Sync", ["devices", 0, "memory_mib"], 0),
+    ("Sync", ["sent_at"], "2026-12-01T12:00:00"), ("Enrol", ["machine_id"], "x" * 65),
+    ("UsageEvent", ["data", "used_permille_s"], -1), ("UsageEvent", ["data", "window_s"], 0),
+    ("UsageEvent", ["specversion"], "0.3"), ("ExecRequest", ["argv"], []), ("ExecSignal", ["signal"], 64),
+])  # fmt: skip
+def test_a_value_out_of_its_bounds_is_refused(name: str, path: list[Any], value: Any) -> None:
+    message = golden(name)
+    place: Any = message
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(ValidationError):
+        MESSAGES[name].model_validate(message)
