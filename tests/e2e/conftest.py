@@ -58,7 +58,7 @@ def ready_lease(tenant: Tenant, device: dict[str, Any]) -> Iterator[Callable[...
     """``ready_lease(part=4, seconds=60)`` -> the reservation once its slice is real; released after the test."""
     made: list[str] = []
 
-    def reserve(*, part: int = 4, seconds: int = 120) -> dict[str, Any]:
+    def reserve(*, part: int = 4, seconds: int = 600) -> dict[str, Any]:
         size = {"memory_mib": device["capacity_mib"] // part, "share_permille": 1000 // part}
         body = {"project": tenant.project, "slice": size, "ends_at": iso(int(time.time()) + seconds)}
         identity = tenant.member.post("reservations", body)["id"]
