@@ -61,17 +61,16 @@ def test_freed_room_goes_to_who_asked_first_and_keeps_the_length(node: Node, ful
 
 
 def test_a_short_wish_may_pass_only_if_it_delays_nobody(node: Node) -> None:
-    buy(make_buyer(), memory_mib=4096, share_permille=500, ends_at=NOON + HOUR)
-    big = wait(ends_at=NOON + 2 * HOUR)
-    long = wait(memory_mib=4096, share_permille=500, starts_at=NOON, ends_at=NOON + 3 * HOUR)
-    assert long.state == ReservationState.CONFIRMED  # it never had to wait: half the device is free
-    release.release(reach=EVERYWHERE, reservation_id=long.pk, actor="user:test", now=NOON)
-    blocked = wait(memory_mib=4097, share_permille=500, ends_at=NOON + 3 * HOUR)
-    assert queue.place_queued(now=NOON) == 0
-    assert {fresh(row).state for row in (big, blocked)} == {ReservationState.QUEUED}
-    short = wait(memory_mib=4097, share_permille=500, ends_at=NOON + 30 * MINUTE)
-    assert short.state == ReservationState.QUEUED
-    assert queue.place_queued(now=NOON) == 0
+    half: dict[str, Any] = {"memory_mib": 4096, "share_permille": 500}
+    leaves = buy(make_buyer(), **half, ends_at=NOON + 2 * HOUR)
+    buy(make_buyer(), **half, ends_at=NOON + 2 * HOUR)
+    head = wait()
+    long = wait(**half, ends_at=NOON + 3 * HOUR)
+    short = wait(**half, ends_at=NOON + HOUR)
+    free(leaves, node)
+    assert queue.place_queued(now=NOON + 2 * MINUTE) == 1
+    assert [fresh(row).state for row in (head, long, short)] == ["queued", "queued", "confirmed"]
+    assert fresh(head).estimated_start_at == NOON + 2 * HOUR
 
 
 def test_the_place_in_line_is_a_range(full: Reservation) -> None:
