@@ -95,6 +95,8 @@ class Guest:
             except subprocess.TimeoutExpired:
                 self.process.kill()
                 self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
         self.errors.unlink(missing_ok=True)
 
 

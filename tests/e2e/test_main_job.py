@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 from config.demo.__main__ import play
-from config.demo.numbers import QUICK, SETTINGS
+from config.demo.numbers import QUICK
 from config.demo.screen import Screen
 from config.stack import Stack
 
@@ -27,13 +25,10 @@ DEVICE_FIELDS = {"device", "kind", "simulated", "cost", "charged", "idle", "over
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[Screen, Path]:
+def played(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> tuple[Screen, Path]:
     out = tmp_path_factory.mktemp("main-job")
     screen = Screen()
-    with Stack(var=out, env={**os.environ, **SETTINGS}, say=screen.say) as stack:
-        play(stack, screen, out=out, timing=QUICK)
-        left = set(stack.pids.values())
-    assert not [pid for pid in left if psutil.pid_exists(pid)]
+    play(stack, screen, out=out, timing=QUICK)
     return screen, out
 
 
