@@ -88,12 +88,12 @@ class Books:
         self._pages[lease_id] = page
         self.spool.record_meter(lease_id, page.to_json())
 
-    def tick(self, lease_id: str, counters: CgroupSample, pids: list[int]) -> None:
-        """Fold in a sample; closed windows go to the spool."""
+    def tick(self, lease_id: str, counters: CgroupSample | None, pids: list[int]) -> None:
+        """Fold in a sample; closed windows go to the spool. `counters` None: the group is gone, its last ones stand."""
         page = self._pages[lease_id]
         self._fold(lease_id, self._sample(lease_id, counters, pids), page.meter.terms)
 
-    def change(self, lease_id: str, counters: CgroupSample, pids: list[int], **terms: Any) -> None:
+    def change(self, lease_id: str, counters: CgroupSample | None, pids: list[int], **terms: Any) -> None:
         """New terms from now on (share_permille, memory_mib, token, open, state)."""
         page = self._pages[lease_id]
         self._fold(lease_id, self._sample(lease_id, counters, pids), replace(page.meter.terms, **terms))
@@ -137,8 +137,10 @@ class Books:
             page = replace(page, seq=page.seq + 1, prev_hash=chain_hash(text))
         return page, events
 
-    def _sample(self, lease_id: str, counters: CgroupSample, pids: list[int]) -> Sample:
+    def _sample(self, lease_id: str, counters: CgroupSample | None, pids: list[int]) -> Sample:
         mono_ns = time.monotonic_ns()
+        if counters is None:
+            return replace(self._pages[lease_id].meter.last, at_ns=self.clock.now_ns(mono_ns), mono_ns=mono_ns)
         host = host_time()
         waiting = self._waiting.setdefault(lease_id, WaitingTime())
         return Sample(

@@ -28,6 +28,7 @@ from vxpu.wire.node import DesiredLease, LeaseReport
 
 EVENTS_A_SYNC = 32
 EVENTS_KEPT = 256
+REPEAT_S = 60.0
 RETRY_NS = 1_000_000_000
 
 
@@ -53,6 +54,7 @@ class Keeper:
         self.audits: dict[str, Audit] = {}
         self.window_s = 60
         self._retry_ns: dict[str, int] = {}
+        self._said: dict[tuple[str, str], float] = {}
 
     def adopt(self) -> None:
         """After a start: take over the slices that run, end those that nobody remembers."""
@@ -204,7 +206,7 @@ class Keeper:
         if record.end_reason != "superseded":
             self.books.close(lease_id, self._counters(record))
         elif lease_id in self.books:
-            self.books.tick(lease_id, self.enforcer.sample(record.spec), [])
+            self.books.tick(lease_id, self._counters(record), [])
         self.at("slice.settled")
         if self.enforcer.remove(record.spec):
             self.at("slice.removed")
@@ -212,14 +214,15 @@ class Keeper:
             self.state.end(lease_id, windows_closed=self.books.windows_closed(lease_id))
 
     def _counters(self, record: SliceRecord) -> CgroupSample | None:
+        """None when the group is gone: removed before a crash, by a reboot, or by somebody's hand."""
         try:
             return self.enforcer.sample(record.spec)
-        except FileNotFoundError:  # a crash came between removing the group and forgetting it
+        except FileNotFoundError:
             return None
 
     def _change_terms(self, record: SliceRecord, **terms: object) -> None:
         pids = self.enforcer.processes(record.spec)
-        self.books.change(record.lease_id, self.enforcer.sample(record.spec), pids, **terms)
+        self.books.change(record.lease_id, self._counters(record), pids, **terms)
 
     def vacate(self, *, reason: str, grace_s: float) -> None:
         """The node's agent stops for good: end every slice, but remember the leases for the next start."""
@@ -249,7 +252,7 @@ class Keeper:
             if record.lease_id in self.books:
                 try:
                     pids = self.enforcer.processes(record.spec)
-                    self.books.tick(record.lease_id, self.enforcer.sample(record.spec), pids)
+                    self.books.tick(record.lease_id, self._counters(record), pids)
                 except OSError as error:
                     self.say(record.lease_id, f"sample_failed: {error}")
 
@@ -264,10 +267,12 @@ class Keeper:
                     self.say(record.lease_id, event)
 
     def say(self, lease_id: str, event: str) -> None:
-        """Keep an event for the server and tell the log; the same event twice in a row is said once."""
-        waiting = self.events.setdefault(lease_id, deque(maxlen=EVENTS_KEPT))
-        if not waiting or waiting[-1] != event[:400]:
-            waiting.append(event[:400])
+        """Keep an event for the server and tell the log; the same words come again after a minute at the soonest."""
+        now_s = time.monotonic()
+        self._said = {words: at for words, at in self._said.items() if now_s - at < REPEAT_S}
+        if (lease_id, event) not in self._said:
+            self._said[lease_id, event] = now_s
+            self.events.setdefault(lease_id, deque(maxlen=EVENTS_KEPT)).append(event[:400])
             sys.stderr.write(f"{time.strftime('%H:%M:%S')} {lease_id} {event}\n")
 
     def reports(self) -> list[LeaseReport]:

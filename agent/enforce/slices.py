@@ -102,7 +102,8 @@ class Slices:
         self.region(spec).close()
         group = self.group(spec.lease_id)
         signal_members(group, signal.SIGTERM)
-        group.freeze(frozen=False)  # a closed gate would keep the signal from being seen
+        with contextlib.suppress(FileNotFoundError):  # the group is gone, and everything in it
+            group.freeze(frozen=False)  # a closed gate would keep the signal from being seen
 
     def kill(self, spec: SliceSpec) -> None:
         self.group(spec.lease_id).kill()

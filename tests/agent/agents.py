@@ -58,6 +58,9 @@ class Agent:
                 [sys.executable, "-m", *argv], cwd=ROOT, stderr=log, env={**os.environ, "PYTHONWARNINGS": "error"}
             )
 
+    def has_ended(self) -> bool:
+        return self.process is not None and self.process.poll() is not None
+
     def kill(self) -> None:
         self.signal(signal.SIGKILL)
 

@@ -94,9 +94,10 @@ class Peer:
 
     def check_token(self, header: str | None) -> None:
         token = (header or "").removeprefix("Bearer ")
-        options = {"verify_exp": False, "verify_iat": False, "require": ["iss", "exp", "jti"]}
-        claims = jwt.decode(token, self.node_keys[-1], algorithms=["EdDSA"], audience=node.NODE_TOKEN_AUDIENCE,
-                            options=options)  # fmt: skip
+        claims = jwt.decode(
+            token, self.node_keys[-1], algorithms=["EdDSA"], audience=node.NODE_TOKEN_AUDIENCE,
+            options={"verify_exp": False, "verify_iat": False, "require": ["iss", "exp", "jti"]},
+        )  # fmt: skip
         ahead = claims["exp"] - self.now().timestamp()
         if not -10 <= ahead <= 130:
             raise ValueError(f"the token expires {ahead:.0f} s ahead")

@@ -94,8 +94,8 @@ def test_the_last_window_is_closed_early() -> None:
 
 
 def test_peak_is_the_highest_seen_and_a_broken_record_counts_where_it_was_broken() -> None:
-    used = [sample(0, memory_bytes=MIB, peak_bytes=9 * MIB), sample(5, memory_bytes=2 * MIB, peak_bytes=9 * MIB),
-            sample(10, memory_bytes=MIB, peak_bytes=9 * MIB), sample(20, memory_bytes=MIB, peak_bytes=12 * MIB + 1)]  # fmt: skip
+    seen = [(0, 1, 9 * MIB), (5, 2, 9 * MIB), (10, 1, 9 * MIB), (20, 1, 12 * MIB + 1)]
+    used = [sample(at, memory_bytes=mib * MIB, peak_bytes=peak) for at, mib, peak in seen]
     assert [window.peak_mib for window in run(used)[1]] == [2, 13]
 
 
@@ -109,7 +109,9 @@ def test_contended_needs_a_short_share_a_queue_and_a_busy_host() -> None:
 
 
 steps = st.lists(
-    st.tuples(st.integers(-3 * SECOND_NS, 40 * SECOND_NS), st.integers(0, 30 * SECOND_NS), st.integers(0, 8 * SECOND_NS)),
+    st.tuples(
+        st.integers(-3 * SECOND_NS, 40 * SECOND_NS), st.integers(0, 30 * SECOND_NS), st.integers(0, 8 * SECOND_NS),
+    ),
     min_size=1, max_size=20,
 )  # fmt: skip
 

@@ -109,7 +109,7 @@ def test_kill_9_at_each_named_point_converges(tmp_path: Path, point: str) -> Non
     with running_agent(tmp_path / "node") as agent:
         agent.kill()
         agent.start_to_crash(point)
-        wait_for(lambda: agent.peer.sockets or agent.process and agent.process.poll() is not None, what="it connects")
+        wait_for(lambda: agent.peer.sockets or agent.has_ended(), what="it connects")
         work(agent.peer, agent)
         agent.wait_crashed()
         agent.start()

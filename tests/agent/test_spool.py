@@ -18,8 +18,8 @@ def window(number: int) -> dict[str, str]:
     return {f"lse_a/{number}": f'{{"window":{number}}}'}
 
 
-def filled(folder: Path, *, windows: int = 3, **options: int) -> Spool:
-    spool = Spool(folder, **options)
+def filled(folder: Path, *, windows: int = 3, segment_bytes: int = 1 << 20) -> Spool:
+    spool = Spool(folder, segment_bytes=segment_bytes)
     for number in range(windows):
         spool.record_windows("lse_a", {"closed": number}, window(number))
     return spool

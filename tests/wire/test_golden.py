@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from vxpu.wire import WIRE_VERSION, exec, node, usage
+from vxpu.wire import WIRE_VERSION, node, usage
+from vxpu.wire import exec as exec_wire
 from vxpu.wire.base import Lenient, Strict
 
 GOLDEN = Path(__file__).parent / "golden"
 MESSAGES: dict[str, type[BaseModel]] = {
     name: value
-    for module in (node, usage, exec)
+    for module in (node, usage, exec_wire)
     for name, value in vars(module).items()
     if isinstance(value, type) and issubclass(value, Strict | Lenient) and value not in {Strict, Lenient}
 }
@@ -66,8 +67,8 @@ def test_a_message_without_a_field_that_it_needs_is_refused(name: str) -> None:
 @pytest.mark.parametrize(("union", "names"), [
     (node.FromAgent, ["Hello", "Sync", "RemoteOutput", "RemoteExit"]),
     (node.FromServer, ["Desired", "Poke", "Refused", "RemoteExec"]),
-    (exec.FromClient, ["ExecRequest", "ExecSignal"]),
-    (exec.FromAgent, ["ExecStarted", "ExecRefused", "ExecEnded"]),
+    (exec_wire.FromClient, ["ExecRequest", "ExecSignal"]),
+    (exec_wire.FromAgent, ["ExecStarted", "ExecRefused", "ExecEnded"]),
 ])  # fmt: skip
 def test_each_frame_is_told_apart_by_its_type(union: Any, names: list[str]) -> None:
     for name in names:
