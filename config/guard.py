@@ -37,7 +37,8 @@ class Guarded:
     """A running program with its keeper, seen from the launcher.
 
     `stop_signals` are sent to the program one after the other, each with `grace_s` seconds to end; what is left of
-    its process group then gets SIGKILL. `user` is (uid, gid) to drop to; the launcher must be root for it.
+    its process group then gets SIGKILL. `user` is (uid, gid) to drop to; the launcher must be root for it. The program
+    gets `pass_fds` under the same numbers.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Guarded:
         user: tuple[int, int] | None = None,
         stop_signals: Sequence[int] = (signal.SIGTERM,),
         grace_s: float = 10.0,
+        pass_fds: Sequence[int] = (),
     ) -> None:
         order: dict[str, Any] = {
             "argv": [str(part) for part in argv],
@@ -61,7 +63,7 @@ class Guarded:
         self._hold = -1
         self._keeper: subprocess.Popen[bytes] | None = None
         try:
-            told = self._start(order, env=env, cwd=cwd)
+            told = self._start(order, env=env, cwd=cwd, pass_fds=pass_fds)
         except BaseException:  # a signal in the middle of the start: what was begun ends too
             self.stop()
             raise
@@ -70,7 +72,9 @@ class Guarded:
             raise StartFailed(f"{order['argv'][0]}: {told or 'the keeper ended'}; see {log}")
         self.pid = int(told)
 
-    def _start(self, order: dict[str, Any], *, env: Mapping[str, str] | None, cwd: Path | None) -> str:
+    def _start(
+        self, order: dict[str, Any], *, env: Mapping[str, str] | None, cwd: Path | None, pass_fds: Sequence[int]
+    ) -> str:
         """Start the keeper; its answer is the program's pid, or what went wrong."""
         hold_read, self._hold = os.pipe()
         report_read, report = os.pipe()
@@ -83,7 +87,7 @@ class Guarded:
                     stderr=sink,
                     env=None if env is None else dict(env),
                     cwd=cwd,
-                    pass_fds=(report,),
+                    pass_fds=(report, *pass_fds),
                     start_new_session=True,
                 )
             finally:

@@ -98,15 +98,27 @@ class Layout:
         return file.read_text()
 
 
-def next_free_port(first: int) -> int:
-    """The first TCP port from `first` on that nobody listens on at 127.0.0.1."""
+def listener(first: int) -> socket.socket:
+    """A listening socket at 127.0.0.1 on the first free port from `first` on.
+
+    The launcher keeps it and its servers inherit it: nobody can take the port between two lives of a server, and a
+    client that calls meanwhile waits rather than fails.
+    """
     for port in range(first, first + 200):
-        with socket.socket() as probe:
-            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            with contextlib.suppress(OSError):
-                probe.bind(("127.0.0.1", port))
-                return port
+        found = socket.socket()
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            found.bind(("127.0.0.1", port))
+            found.listen(2048)
+        except OSError:
+            found.close()
+        else:
+            return found
     raise OSError(f"no free port among {first}-{first + 199}")
+
+
+def port_of(one: socket.socket) -> int:
+    return int(one.getsockname()[1])
 
 
 def answers(port: int, path: str = "/healthz") -> bool:
@@ -163,8 +175,12 @@ class Plan:
 
     layout: Layout
     env: Mapping[str, str]
-    web_port: int
-    socket_port: int
+    web: socket.socket
+    sockets: socket.socket
+
+    @property
+    def web_port(self) -> int:
+        return port_of(self.web)
 
     @property
     def web_url(self) -> str:
@@ -182,6 +198,7 @@ class Plan:
         signals: Sequence[int] = (signal.SIGTERM,),
         grace_s: float = 10.0,
         before: Callable[[], None] = lambda: None,
+        inherit: Sequence[socket.socket] = (),
     ) -> Callable[[], Guarded]:
         """How to launch `python -m ARGV` with its own log."""
 
@@ -194,6 +211,7 @@ class Plan:
                 cwd=ROOT,
                 stop_signals=signals,
                 grace_s=grace_s,
+                pass_fds=[one.fileno() for one in inherit],
             )
 
         return launch
@@ -204,12 +222,15 @@ class Plan:
 
     def _web(self) -> Service:
         argv = ["gunicorn", "-c", "python:config.gunicorn", "config.wsgi:application"]
-        return Service("web", self.program("web", argv), lambda: answers(self.web_port))
+        env = self.without(OWNER_SECRETS) | {"VXPU_WEB_BIND": f"fd://{self.web.fileno()}"}
+        launch = self.program("web", argv, env=env, inherit=[self.web])
+        return Service("web", launch, lambda: answers(self.web_port))
 
     def _sockets(self) -> Service:
-        argv = ["uvicorn", "config.asgi:application", "--host", "127.0.0.1", "--port", str(self.socket_port)]
-        argv += ["--lifespan", "off", "--no-access-log", "--timeout-graceful-shutdown", "3", "--log-level", "warning"]
-        return Service("sockets", self.program("sockets", argv), lambda: answers(self.socket_port))
+        argv = ["uvicorn", "config.asgi:application", "--fd", str(self.sockets.fileno()), "--lifespan", "off"]
+        argv += ["--no-access-log", "--timeout-graceful-shutdown", "3", "--log-level", "warning"]
+        launch = self.program("sockets", argv, inherit=[self.sockets])
+        return Service("sockets", launch, lambda: answers(port_of(self.sockets)))
 
     def _worker(self) -> Service:
         argv = ["celery", "-A", "config.celery", "worker", "--concurrency", "2", "--hostname", "vxpu@%h"]

@@ -21,12 +21,17 @@ from config.reach import Account, forgotten_stores, place_for, server_account
 READY_TIMEOUT_S = 60.0
 STOP_GRACE_S = 20.0
 PORT_TRIES = 5
+PORT_LOST_S = 2.0
 LOG_LIMIT_BYTES = 10 * 2**20
 PORTS = range(15000, 30000)  # below the kernel's own range for outgoing connections
 
 
 class EmbeddedFailed(RuntimeError):
     """A server did not start; the message ends with the last lines of its log."""
+
+
+class PasswordRefused(EmbeddedFailed):
+    """Whoever answers at the port does not take our password."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,9 +163,16 @@ def start_on_a_port(
 
 
 def _until_ready(process: Guarded, ready: Callable[[], bool]) -> bool:
+    """False when the process ended, which it also does when another server was first at the port."""
     deadline = time.monotonic() + READY_TIMEOUT_S
     while process.is_running() and time.monotonic() < deadline:
-        if ready():
-            return True
+        try:
+            if ready():
+                return process.is_running()
+        except PasswordRefused:
+            time.sleep(PORT_LOST_S)  # the other server's answer? Then ours is about to give up.
+            if process.is_running():
+                process.stop()
+                raise
         time.sleep(0.05)
     return False

@@ -18,6 +18,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +29,7 @@ import psutil
 
 from config.guard import Guarded
 from config.interrupts import Interrupted, interrupts, undisturbed
-from config.programs import Layout, Plan, Service, next_free_port, postgres_service, valkey_service
+from config.programs import Layout, Plan, Service, listener, port_of, postgres_service, valkey_service
 from config.reach import remove_place
 from config.supervisor import FAULTS, StackFailed, Supervisor
 from config.traces import find_keeper, read_state, tail
@@ -56,7 +57,7 @@ class Stack(Supervisor):
         self.env = dict(self._given)
         self._with_agent = agent
         self._held: TextIO | None = None
-        self._web_port = 0
+        self._listeners: list[socket.socket] = []
 
     def __enter__(self) -> Self:
         self.start()
@@ -106,11 +107,17 @@ class Stack(Supervisor):
         with undisturbed():
             self.end_watch()
             for names in STOP_ORDER:
+                if "web" in names:  # nobody may queue for servers that do not come back
+                    self._unlisten()
                 self._stop_together([self.services[name] for name in names if name in self.services])
             if self._held is not None:
                 (self.layout.run / "stack.json").unlink(missing_ok=True)
                 self._held.close()
                 self._held = None
+
+    def _unlisten(self) -> None:
+        while self._listeners:
+            self._listeners.pop().close()
 
     def _stop_together(self, services: Sequence[Service]) -> None:
         processes = [one.process for one in services if one.process is not None]
@@ -168,14 +175,13 @@ class Stack(Supervisor):
         self.env["REDIS_URL"] = url
 
     def _plan(self) -> Plan:
-        self._web_port = next_free_port(int(self.env.get("VXPU_WEB_PORT") or DEFAULT_WEB_PORT))
-        socket_port = next_free_port(int(self.env.get("VXPU_SOCKET_PORT") or self._web_port + 1))
-        self.urls = {"web": f"http://127.0.0.1:{self._web_port}", "sockets": f"ws://127.0.0.1:{socket_port}"}
+        web = self._listen(int(self.env.get("VXPU_WEB_PORT") or DEFAULT_WEB_PORT))
+        sockets = self._listen(int(self.env.get("VXPU_SOCKET_PORT") or port_of(web) + 1))
+        self.urls = {"web": f"http://127.0.0.1:{port_of(web)}", "sockets": f"ws://127.0.0.1:{port_of(sockets)}"}
         self.env |= {
             "DJANGO_SETTINGS_MODULE": "config.settings.dev",
             "VXPU_VAR": str(self.layout.var),
             "VXPU_WEB_URL": self.urls["web"],
-            "VXPU_WEB_BIND": f"127.0.0.1:{self._web_port}",
             "VXPU_SOCKET_URL": self.urls["sockets"],
             "VXPU_SERVER": self.urls["web"],
             "VXPU_AGENT_SOCKET": str(self.layout.agent_socket),
@@ -183,7 +189,12 @@ class Stack(Supervisor):
         }
         self.env.setdefault("DJANGO_SECRET_KEY", self.layout.secret("django.key"))
         self._write_env()
-        return Plan(self.layout, self.env, self._web_port, socket_port)
+        return Plan(self.layout, self.env, web, sockets)
+
+    def _listen(self, first: int) -> socket.socket:
+        found = listener(first)
+        self._listeners.append(found)
+        return found
 
     def _write_env(self) -> None:
         """`var/run/stack.env` (0600): `set -a; . var/run/stack.env` gives a shell what the programs have."""
