@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -82,12 +83,13 @@ def driver_libraries() -> list[str]:
 
 def ask_driver(icd: str) -> list[Found]:
     """What one driver shows, asked in a process with an empty environment; nothing when it fails or hangs."""
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(ROOT), "HOME": "/nonexistent"}
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "PYTHONPATH": str(ROOT)}
     try:
-        asked = subprocess.run(
-            [sys.executable, "-m", "agent.devices.opencl_probe", icd], env=environment, cwd="/", capture_output=True,
-            timeout=PROBE_S, check=True,
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory(prefix="vxpu-probe-") as home:  # a driver wants a cache it may write to
+            asked = subprocess.run(
+                [sys.executable, "-m", "agent.devices.opencl_probe", icd], env={**environment, "HOME": home}, cwd="/",
+                capture_output=True, timeout=PROBE_S, check=True,
+            )  # fmt: skip
         answers: list[dict[str, Any]] = json.loads(asked.stdout)
     except (subprocess.SubprocessError, OSError, ValueError):
         return []
