@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.urls import path
 
 from allocator.live.consumer import NodeConsumer
@@ -10,4 +12,6 @@ from vxpu.wire.node import SOCKET_PATH
 
 __all__ = ["NodeConsumer", "lifespan", "websocket_urlpatterns"]
 
-websocket_urlpatterns = [path(SOCKET_PATH.lstrip("/"), NodeConsumer.as_asgi())]  # type: ignore[arg-type] - an ASGI path
+# Django's types know views only; an ASGI route takes an ASGI application.
+_consumer: Any = NodeConsumer.as_asgi()
+websocket_urlpatterns = [path(SOCKET_PATH.lstrip("/"), _consumer)]

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from allocator.models import Lease, UsageCursor, UsageGap
 from plumbing.db import transaction_required
 
 Hole = tuple[int, int]
+
+
+@dataclass(slots=True, kw_only=True)
+class Arrived:
+    """Of one lease: the numbers that came, counted or not, and the end of the newest window that counted."""
+
+    lease: Lease
+    seqs: list[int]
+    counted_until: datetime | None = None
 
 
 def missing(seqs: Iterable[int], *, from_seq: int, to_seq: int) -> list[Hole]:
@@ -26,12 +35,10 @@ def missing(seqs: Iterable[int], *, from_seq: int, to_seq: int) -> list[Hole]:
 
 
 @transaction_required
-def follow(*, seqs: Mapping[Lease, Sequence[int]], counted: Mapping[UUID, datetime], now: datetime) -> None:
-    """Advance each lease's cursor, open gaps for what was skipped, fill those that a late arrival closes.
-
-    `seqs` are what arrived, counted or not; `counted` is the end of the newest counted window of each lease.
-    """
-    leases = sorted(seqs, key=lambda lease: lease.pk)
+def follow(*, arrivals: Sequence[Arrived], now: datetime) -> None:
+    """Advance each lease's cursor, open gaps for what was skipped, fill those that a late arrival closes."""
+    arrivals = sorted(arrivals, key=lambda one: one.lease.pk)
+    leases = [one.lease for one in arrivals]
     UsageCursor.objects.bulk_create(
         [UsageCursor(tenant_id=lease.tenant_id, created_at=now, lease=lease) for lease in leases],
         ignore_conflicts=True,
@@ -39,17 +46,16 @@ def follow(*, seqs: Mapping[Lease, Sequence[int]], counted: Mapping[UUID, dateti
     cursors = UsageCursor.objects.select_for_update().filter(lease__in=leases).order_by("lease_id")
     by_lease = {cursor.lease_id: cursor for cursor in cursors}
     opened: list[UsageGap] = []
-    for lease in leases:
-        cursor, arrived = by_lease[lease.pk], seqs[lease]
+    for one in arrivals:
+        lease, arrived, cursor = one.lease, one.seqs, by_lease[one.lease.pk]
         if min(arrived) < cursor.next_seq:
             opened += _fill(lease, [seq for seq in arrived if seq < cursor.next_seq], now)
         last = max(arrived)
         holes = missing(arrived, from_seq=cursor.next_seq, to_seq=last)
         opened += [_gap(lease, hole, now) for hole in holes]
         cursor.next_seq = max(cursor.next_seq, last + 1)
-        newest = counted.get(lease.pk)
-        if newest is not None and (cursor.counted_until is None or cursor.counted_until < newest):
-            cursor.counted_until = newest
+        if one.counted_until and (cursor.counted_until is None or cursor.counted_until < one.counted_until):
+            cursor.counted_until = one.counted_until
     UsageCursor.objects.bulk_update(by_lease.values(), ["next_seq", "counted_until"])
     UsageGap.objects.bulk_create(opened)
 

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from allocator.models import Lease
-from vxpu.ids import encode
 from vxpu.states import LeaseState
 from vxpu.units import WHOLE_PERMILLE
 from vxpu.wire.usage import UsageEvent, UsageStatus
@@ -18,9 +17,10 @@ CLOSING = (LeaseState.DRAINING, LeaseState.GONE, LeaseState.LOST)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What the receiver knows: who sent it, when it came, and the settings."""
+    """What the receiver knows: who sent it (`source` is the node's name in events), when it came, and the settings."""
 
     node_id: UUID
+    source: str
     received_at: datetime
     window_s: int
     late_limit: timedelta
@@ -43,7 +43,7 @@ def window_end(event: UsageEvent) -> datetime:
 
 
 def _wrong_source(event: UsageEvent, lease: Lease | None, rules: Rules) -> str:
-    if event.source != f"/agents/{encode('nod', rules.node_id)}":
+    if event.source != rules.source:
         return "other_source"
     if lease is None:
         return "no_such_lease"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,15 +15,15 @@ from django.conf import settings
 from allocator.events import UsageArrived
 from allocator.models import Lease, QuarantinedUsage
 from allocator.services._batch import Item, inflate, parse
-from allocator.services._gaps import follow
+from allocator.services._gaps import Arrived, follow
 from allocator.services._judge import Rules, judge, window_end
 from allocator.services._windows import Measured, store
 from allocator.services.authenticate import check_signature
 from allocator.services.partitions import day_of, ensure_partitions
 from plumbing import db, outbox
 from plumbing.db import transaction_required
-from vxpu.ids import BadId, decode
-from vxpu.wire.usage import UsageAnswer, UsageEvent, UsageResult, UsageStatus
+from vxpu.ids import BadId, decode, encode
+from vxpu.wire.usage import UsageAnswer, UsageResult, UsageStatus
 
 
 @dataclass(slots=True, kw_only=True)
@@ -51,9 +50,9 @@ def ingest(*, node_id: UUID, body: bytes, encoding: str, signature: bytes, now: 
     return UsageAnswer(results=[UsageResult(id=one.item.id, status=one.status, reason=one.reason) for one in judged])
 
 
-def _lease_id(event: UsageEvent) -> UUID | None:
+def _lease_id(subject: str) -> UUID | None:
     try:
-        return decode("lse", event.subject)
+        return decode("lse", subject)
     except BadId:
         return None
 
@@ -61,20 +60,20 @@ def _lease_id(event: UsageEvent) -> UUID | None:
 def _judge_all(items: Sequence[Item], node_id: UUID, now: datetime) -> list[_Judged]:
     rules = Rules(
         node_id=node_id,
+        source=f"/agents/{encode('nod', node_id)}",
         received_at=now,
         window_s=settings.VXPU_WINDOW_S,
         late_limit=timedelta(seconds=settings.VXPU_LATE_LIMIT_S),
     )
-    named = {subject: None for item in items if item.event and (subject := item.event.subject)}
-    ids = {item.event.subject: _lease_id(item.event) for item in items if item.event and item.event.subject in named}
+    ids = {subject: _lease_id(subject) for subject in {item.event.subject for item in items if item.event}}
     leases = Lease.objects.in_bulk([lease_id for lease_id in ids.values() if lease_id is not None])
+    by_subject = {subject: leases.get(lease_id) for subject, lease_id in ids.items() if lease_id is not None}
     judged = []
     for item in items:
         if item.event is None:
             judged.append(_Judged(item=item, lease=None, status=UsageStatus.REJECTED, reason=item.reason))
             continue
-        lease_id = ids[item.event.subject]
-        lease = leases.get(lease_id) if lease_id is not None else None
+        lease = by_subject.get(item.event.subject)
         status, reason = judge(item.event, lease, rules)
         judged.append(_Judged(item=item, lease=lease, status=status, reason=reason))
     return judged
@@ -121,19 +120,19 @@ def _quarantine_row(one: _Judged, node_id: UUID, now: datetime) -> QuarantinedUs
 @transaction_required
 def _follow_sequences(judged: Sequence[_Judged], now: datetime) -> None:
     """Whatever is this node's has arrived, counted or not: it is no gap."""
-    seqs: dict[Lease, list[int]] = defaultdict(list)
-    counted: dict[UUID, datetime] = {}
-    fresh: dict[UUID, Lease] = {}
+    arrivals: dict[str, Arrived] = {}
     for one in judged:
-        if one.item.event is None or one.lease is None or one.status == UsageStatus.REJECTED:
+        event = one.item.event
+        if event is None or one.lease is None or one.status == UsageStatus.REJECTED:
             continue
-        seqs[one.lease].append(one.item.event.data.seq)
+        of_lease = arrivals.setdefault(event.subject, Arrived(lease=one.lease, seqs=[]))
+        of_lease.seqs.append(event.data.seq)
         if one.status == UsageStatus.ACCEPTED:
-            end = window_end(one.item.event)
-            counted[one.lease.pk] = max(end, counted.get(one.lease.pk, end))
-            fresh[one.lease.pk] = one.lease
-    if seqs:
-        follow(seqs=seqs, counted=counted, now=now)
+            end = window_end(event)
+            of_lease.counted_until = max(end, of_lease.counted_until or end)
+    if arrivals:
+        follow(arrivals=list(arrivals.values()), now=now)
+    fresh = [one.lease for one in arrivals.values() if one.counted_until is not None]
     # The dirty buckets are the truth; one hint for each tenant wakes the rating.
-    for lease in {lease.tenant_id: lease for lease in fresh.values()}.values():
+    for lease in {lease.tenant_id: lease for lease in fresh}.values():
         outbox.publish(UsageArrived(tenant_id=lease.tenant_id, lease_id=lease.pk))

@@ -65,6 +65,7 @@ def _heard(node: Node, boot_id: str, message: Sync, now: datetime) -> None:
 def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -> None:
     """Devices are written when they changed only: a booking contends for the row."""
     known = {device.key: device for device in Device.objects.filter(node=node).order_by("pk")}
+    readings = []
     for report in reports:
         device = known.pop(report.key, None)
         values = {name: getattr(report, name) for name in COMPARED}
@@ -74,18 +75,19 @@ def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -
             )
         elif not device.is_present or any(getattr(device, name) != value for name, value in values.items()):
             Device.objects.filter(pk=device.pk).update(is_present=True, **values)
-        _write_readings(device, report, now)
+        readings.append(_reading(device, report, now))
+    DeviceReading.objects.bulk_create(
+        readings, update_conflicts=True, unique_fields=["device"], update_fields=["values", "at"]
+    )
     absent = [device.pk for device in known.values() if device.is_present]
     if absent:
         Device.objects.filter(pk__in=absent).update(is_present=False)
 
 
-def _write_readings(device: Device, report: DeviceReport, now: datetime) -> None:
+def _reading(device: Device, report: DeviceReport, now: datetime) -> DeviceReading:
     values = {name: reading.model_dump(mode="json") for name, reading in report.readings.items()}
-    if not DeviceReading.objects.filter(device=device).update(values=values, at=now):
-        DeviceReading.objects.create(
-            tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, device=device, values=values, at=now
-        )
+    operator = settings.VXPU_OPERATOR_TENANT
+    return DeviceReading(tenant_id=operator, created_at=now, device=device, values=values, at=now)
 
 
 def _note_silence(leases: Sequence[Lease], silent_since: datetime | None, now: datetime) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.db import IntegrityError, connection
 from psycopg.types.range import TimestamptzRange
@@ -20,8 +22,8 @@ from vxpu.states import LEASE_MOVES, Isolation, LeaseState
 
 pytestmark = pytest.mark.usefixtures("system")
 
-WHOLE = {"memory_mib": MIB, "share_permille": 1000}
-HALF = {"memory_mib": MIB // 2, "share_permille": 500}
+WHOLE: dict[str, Any] = {"memory_mib": MIB, "share_permille": 1000}
+HALF: dict[str, Any] = {"memory_mib": MIB // 2, "share_permille": 500}
 
 
 def test_a_slice_is_assigned_with_a_segment_and_an_event() -> None:

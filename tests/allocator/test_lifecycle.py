@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ from vxpu.slices import Slice
 from vxpu.states import LeaseState
 
 pytestmark = pytest.mark.usefixtures("system")
-WHOLE = {"memory_mib": MIB, "share_permille": 1000}
+WHOLE: dict[str, Any] = {"memory_mib": MIB, "share_permille": 1000}
 
 
 @db.transaction

@@ -41,7 +41,7 @@ class Link:
 
     def __init__(self, token: str) -> None:
         scope = {"type": "websocket", "path": SOCKET_PATH, "headers": [(b"authorization", f"Bearer {token}".encode())]}
-        self._app = ApplicationCommunicator(NodeConsumer.as_asgi(), scope)
+        self._app: Any = ApplicationCommunicator(NodeConsumer.as_asgi(), scope)  # type: ignore[no-untyped-call] # asgiref has no types here
 
     async def connect(self) -> None:
         await self._app.send_input({"type": "websocket.connect"})
@@ -66,7 +66,7 @@ class Link:
                 return int(frame["code"])
 
     async def is_quiet(self) -> bool:
-        return await self._app.receive_nothing(0.3)
+        return bool(await self._app.receive_nothing(0.3))
 
     async def hang_up(self) -> None:
         await self._app.send_input({"type": "websocket.disconnect", "code": 1000})

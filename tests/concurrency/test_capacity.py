@@ -180,8 +180,8 @@ def test_a_booking_takes_over_a_lapsed_hold_while_its_owner_confirms() -> None:
 def test_two_resizes_race_for_the_rest_of_a_device() -> None:
     node = Node()
     first, second = started_lease(node), started_lease(node)
-    grow = {"now": at(5), "memory_mib": MIB // 2, "share_permille": 700}
-    results = race(partial(resize, first.id, **grow), partial(resize, second.id, **grow))
+    grow = partial(resize, now=at(5), memory_mib=MIB // 2, share_permille=700)
+    results = race(partial(grow, first.id), partial(grow, second.id))
     assert outcomes(results) == {"LeaseView": 1, "DoesNotFit": 1}
     assert sweep() == []
 

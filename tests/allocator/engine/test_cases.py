@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from uuid import UUID
 
 import pytest
@@ -26,10 +27,10 @@ def placed(*asks: object, fleet: Fleet | None = None) -> Fleet:
 
 
 def test_back_to_back_fits_and_a_second_of_overlap_does_not() -> None:
-    whole = {"permille": 1000, "mib": 100}
-    fleet = placed(make_ask(10, 11, **whole), make_ask(11, 12, **whole))
-    assert refusal(fleet.cards[0], make_ask(12, 13, **whole)) is None
-    assert refusal(fleet.cards[0], make_ask(11, 13, **whole)) == "memory_and_compute"
+    whole = partial(make_ask, permille=1000, mib=100)
+    fleet = placed(whole(10, 11), whole(11, 12))
+    assert refusal(fleet.cards[0], whole(12, 13)) is None
+    assert refusal(fleet.cards[0], whole(11, 13)) == "memory_and_compute"
 
 
 def test_sixteen_halves_on_eight_cards_and_no_seventeenth() -> None:
