@@ -104,7 +104,8 @@ class Usage(ctypes.Structure):
         ("file_bytes", c_uint64),
         ("slot_count", c_uint64),
         ("unknown_frees", c_uint64),
-        ("reserved", c_uint64 * 11),
+        ("slots_used", c_uint64),
+        ("reserved", c_uint64 * 10),
         ("device", UsageDevice * MAX_DEVICES),
         ("slot", Slot * MAX_SLOTS),
     )
