@@ -7,6 +7,7 @@ enum { ENTRIES = 1024, PROBES = 4, FLOOR_NS = 1000 };
 struct entry {
     uint64_t key;
     int64_t ns;
+    unsigned samples;
 };
 
 static struct entry table[ENTRIES];
@@ -30,13 +31,14 @@ static struct entry *find(uint64_t key)
     return 0;
 }
 
-bool vx_estimate_get(uint64_t key, int64_t *ns)
+unsigned vx_estimate_get(uint64_t key, int64_t *ns)
 {
     pthread_mutex_lock(&lock);
     const struct entry *e = find(key);
     *ns = e ? e->ns : VX_UNMEASURED_NS;
+    unsigned samples = e ? e->samples : 0;
     pthread_mutex_unlock(&lock);
-    return e != 0;
+    return samples;
 }
 
 /* An unused place near the key, else the first one is forgotten. */
@@ -56,13 +58,16 @@ void vx_estimate_learn(uint64_t key, int64_t measured_ns)
         measured_ns = FLOOR_NS;
     pthread_mutex_lock(&lock);
     struct entry *e = find(key);
-    if (!e)
-        *place_for(key) = (struct entry){key, measured_ns};
-    else if (measured_ns < e->ns / 4)
-        /* The first run often compiles; come down from that at once. */
+    if (!e) {
+        e = place_for(key);
+        *e = (struct entry){key, measured_ns, 0};
+    }
+    /* The first run often compiles; come down from that at once. */
+    if (e->samples < 3 && measured_ns < e->ns)
         e->ns = measured_ns;
     else
         e->ns += (measured_ns - e->ns) / 4;
+    e->samples++;
     pthread_mutex_unlock(&lock);
 }
 

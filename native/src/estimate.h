@@ -6,15 +6,14 @@
 #ifndef VXPU_ESTIMATE_H
 #define VXPU_ESTIMATE_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #define VX_UNMEASURED_NS 1000000 /* taken on trust for an unknown kernel */
 
 /* Mixes one more word into a key. Start with any word. */
 uint64_t vx_estimate_mix(uint64_t key, uint64_t word);
-/* Expected device ns; false when this kernel was never measured. */
-bool vx_estimate_get(uint64_t key, int64_t *ns);
+/* Expected device ns, and how often it was measured (0: a guess). */
+unsigned vx_estimate_get(uint64_t key, int64_t *ns);
 void vx_estimate_learn(uint64_t key, int64_t measured_ns);
 void vx_estimate_after_fork(void);
 

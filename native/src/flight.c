@@ -6,16 +6,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "estimate.h"
 #include "launch.h"
 #include "real.h"
 
-enum { MAX_FLIGHT = 128 };
+enum { MAX_FLIGHT = 128, MAX_PENDING = 8 };
 
 static struct vx_flight flights[MAX_FLIGHT];
 static unsigned count;
 /* Of all entries that count; written under `lock`. */
 static _Atomic int64_t expected_ns;
+/* When the oldest entry that counts was launched; UINT64_MAX for none. */
+static _Atomic uint64_t oldest_ns = UINT64_MAX;
+static _Atomic bool is_full;
 /* Spares the usual launch a walk over all entries. */
 static _Atomic bool any_held;
 static _Atomic uint32_t done_count; /* futex word: commands that ended */
@@ -30,12 +34,19 @@ static bool counts(const struct vx_flight *f)
 static void sum_locked(void)
 {
     int64_t sum = 0;
+    uint64_t oldest = UINT64_MAX;
     bool held = false;
     for (unsigned i = 0; i < count; i++) {
-        sum += counts(&flights[i]) ? flights[i].estimate_ns : 0;
         held |= flights[i].held;
+        if (!counts(&flights[i]))
+            continue;
+        sum += flights[i].estimate_ns;
+        if (flights[i].born_ns < oldest)
+            oldest = flights[i].born_ns;
     }
     expected_ns = sum;
+    oldest_ns = oldest;
+    is_full = count == MAX_FLIGHT;
     any_held = held;
 }
 
@@ -47,6 +58,7 @@ bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
                           .estimate_ns = t->estimate_ns,
                           .event = event,
                           .queue = queue,
+                          .born_ns = vx_now_ns(),
                           .held = t->held};
     pthread_mutex_lock(&lock);
     bool room = count < MAX_FLIGHT;
@@ -64,6 +76,12 @@ bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
 int64_t vx_flight_expected_ns(void)
 {
     return expected_ns;
+}
+
+bool vx_flight_is_behind(uint64_t now, uint64_t ns)
+{
+    uint64_t oldest = oldest_ns;
+    return oldest != UINT64_MAX && (is_full || now > oldest + ns);
 }
 
 bool vx_flight_has(uint64_t key)
@@ -151,22 +169,41 @@ static void keep_unfinished(const struct vx_flight *seen, unsigned n,
     pthread_mutex_unlock(&lock);
 }
 
-/* Shares the time among the finished ones by what each was expected to take. */
-static void teach(const struct vx_flight *seen, unsigned n,
-                  const cl_int *status, int64_t *cpu_ns)
+/* Ended, but not yet taught; touched by the holder of `reaping` only. */
+static struct vx_flight pending[MAX_PENDING];
+static unsigned pending_count;
+
+/* Shares the time among them by what each was expected to take. */
+static void teach(int64_t *cpu_ns)
 {
     int64_t expected = 0;
-    for (unsigned i = 0; i < n; i++)
-        if (status[i] <= CL_COMPLETE)
-            expected += seen[i].estimate_ns;
-    if (expected == 0)
-        return;
-    for (unsigned i = 0; i < n; i++)
-        if (status[i] <= CL_COMPLETE)
-            vx_estimate_learn(seen[i].key,
-                              (int64_t)((__int128)*cpu_ns * seen[i].estimate_ns /
-                                        expected / seen[i].launches));
-    *cpu_ns = 0;
+    for (unsigned i = 0; i < pending_count; i++)
+        expected += pending[i].estimate_ns;
+    for (unsigned i = 0; expected > 0 && i < pending_count; i++)
+        vx_estimate_learn(pending[i].key,
+                          (int64_t)((__int128)*cpu_ns * pending[i].estimate_ns /
+                                    expected / pending[i].launches));
+    if (pending_count > 0)
+        *cpu_ns = 0;
+    pending_count = 0;
+}
+
+/*
+ * Taught when nothing is in flight, so that the time is all theirs, or when
+ * there are enough of them to make the running one's part small.
+ */
+static void learn_ended(const struct vx_flight *seen, unsigned n,
+                        const cl_int *status, int64_t *cpu_ns)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (status[i] > CL_COMPLETE)
+            continue;
+        if (pending_count == MAX_PENDING)
+            teach(cpu_ns);
+        pending[pending_count++] = seen[i];
+    }
+    if (pending_count == MAX_PENDING || expected_ns == 0)
+        teach(cpu_ns);
 }
 
 void vx_flight_reap(int64_t *cpu_ns)
@@ -178,7 +215,7 @@ void vx_flight_reap(int64_t *cpu_ns)
     unsigned n = copy_flights(seen);
     ask_all(seen, status, n);
     keep_unfinished(seen, n, status);
-    teach(seen, n, status, cpu_ns);
+    learn_ended(seen, n, status, cpu_ns);
     atomic_flag_clear(&reaping);
     for (unsigned i = 0; i < n; i++)
         if (status[i] <= CL_COMPLETE)
@@ -291,5 +328,6 @@ void vx_flight_after_fork(void)
     pthread_mutex_init(&lock, NULL);
     atomic_flag_clear(&reaping);
     count = 0;
+    pending_count = 0;
     sum_locked();
 }

@@ -29,9 +29,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t last_cpu_ns;
 static _Atomic uint64_t last_measure_ns;
 static int64_t prepaid_ns;
-/* Launches shorter than this are watched once in TINY_RUN. */
+/* Launches known to be shorter than this are watched once in TINY_RUN. */
 static const int64_t TINY_NS = 30000;
-enum { TINY_RUN = 16 };
+enum { TINY_RUN = 16, TINY_SAMPLES = 8 };
 
 /* The run of tiny launches being collected; under `lock`. */
 static struct {
@@ -84,10 +84,8 @@ static void give_back_locked(void)
     }
 }
 
-static void settle(uint64_t now)
+static void measure_and_reap(uint64_t now)
 {
-    if (!measure_is_due(now))
-        return;
     pthread_mutex_lock(&lock);
     atomic_store(&last_measure_ns, now);
     measure_locked();
@@ -99,6 +97,12 @@ static void settle(uint64_t now)
     unshared_ns += cpu;
     give_back_locked();
     pthread_mutex_unlock(&lock);
+}
+
+static void settle(uint64_t now)
+{
+    if (measure_is_due(now))
+        measure_and_reap(now);
 }
 
 void vx_launch_settle(void)
@@ -125,11 +129,13 @@ static bool wait_for_budget(uint64_t now, uint64_t *waited_ns)
     return true;
 }
 
-static bool window_is_full(uint64_t key)
+static bool window_is_full(uint64_t key, uint64_t now)
 {
     int64_t expected;
-    if (!vx_estimate_get(key, &expected))
+    if (vx_estimate_get(key, &expected) == 0)
         return vx_flight_has(key);
+    if (vx_flight_is_behind(now, (uint64_t)WINDOW_NS))
+        return true;
     uint64_t units = atomic_load(&vx_session_limits()->compute_units);
     return vx_flight_expected_ns() > WINDOW_NS * (int64_t)(units ? units : 1);
 }
@@ -156,8 +162,9 @@ static void wait_for_window(uint64_t key)
 {
     uint64_t now = vx_now_ns();
     struct patience p = {now, now, now};
+    measure_and_reap(now);
     vx_flight_flush();
-    while (window_is_full(key) && !vx_workers_is_self()) {
+    while (window_is_full(key, now) && !vx_workers_is_self()) {
         if (vx_flight_wait(5000000))
             p.quiet_since = now;
         else
@@ -173,7 +180,7 @@ static void wait_for_window(uint64_t key)
 
 /* Under `lock`. Watches this launch, or leaves it to a later one's event. */
 static void collect_locked(cl_command_queue queue, struct vx_ticket *t,
-                           bool measured, int64_t expected_ns)
+                           unsigned samples, int64_t expected_ns)
 {
     bool same = run.key == t->key && run.queue == queue;
     if (!same) {
@@ -184,8 +191,8 @@ static void collect_locked(cl_command_queue queue, struct vx_ticket *t,
     }
     t->launches = ++run.launches;
     t->estimate_ns = run.estimate_ns += expected_ns;
-    t->wants_event = t->held || !measured || !same || expected_ns > TINY_NS ||
-                     run.launches >= TINY_RUN;
+    t->wants_event = t->held || samples < TINY_SAMPLES || !same ||
+                     expected_ns > TINY_NS || run.launches >= TINY_RUN;
     if (t->wants_event) {
         run.launches = 0;
         run.estimate_ns = 0;
@@ -196,9 +203,9 @@ static void collect_locked(cl_command_queue queue, struct vx_ticket *t,
 static void prepay(cl_command_queue queue, struct vx_ticket *t)
 {
     int64_t expected_ns, due = 0;
-    bool measured = vx_estimate_get(t->key, &expected_ns);
+    unsigned samples = vx_estimate_get(t->key, &expected_ns);
     pthread_mutex_lock(&lock);
-    collect_locked(queue, t, measured, expected_ns);
+    collect_locked(queue, t, samples, expected_ns);
     if (t->wants_event)
         due = with_gain(t->estimate_ns);
     prepaid_ns += due;
@@ -217,7 +224,7 @@ bool vx_launch_begin(uint64_t key, cl_command_queue queue, cl_uint waits,
     settle(now);
     if (!wait_for_budget(now, &waited))
         return false;
-    if (!t->held && window_is_full(key))
+    if (!t->held && window_is_full(key, now + waited))
         wait_for_window(key);
     vx_session_count_launch(waited);
     prepay(queue, t);

@@ -49,18 +49,24 @@ struct vx_flight {
     int64_t estimate_ns;
     cl_event event;
     cl_command_queue queue; /* kept alive by the event */
+    uint64_t born_ns;
     bool running;
     bool watched; /* our completion callback is set */
     bool held;    /* depends on the host: not counted until it runs */
     bool stalled; /* ran too long to be waited for: not counted any more */
 };
 
-/* False when the table is full: then the launch is metered, not tracked. */
+/* False when held commands fill the table: then it is metered, not tracked. */
 bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
                    cl_event event);
 /* Expected ns of all that is in flight, not held and not stalled. */
 int64_t vx_flight_expected_ns(void);
 bool vx_flight_has(uint64_t key);
+/*
+ * True when the oldest of these was launched more than ns ago, or there is no
+ * place for another: work is queued, whatever the estimates say.
+ */
+bool vx_flight_is_behind(uint64_t now, uint64_t ns);
 /*
  * Drops what is complete and teaches the estimates: *cpu_ns is the time used
  * since the last call that dropped something, and becomes 0 if one did.

@@ -46,12 +46,20 @@ class Bench:
             launches = int(run(group.wrap(command), env).stdout.split()[0].split("=")[1])
         return loops * launches / 1500
 
-    def _start(self, group: CpuGroup, plan: Slice) -> subprocess.Popen[bytes]:
+    def _start(self, group: CpuGroup, plan: Slice) -> tuple[subprocess.Popen[bytes], Region]:
         self.count += 1
         region = Region(self.folder / f"region{self.count}", share=plan.share, units=UNITS)
         loops = int(self.loops_per_ms * plan.kernel_ms) * (-1 if plan.synchronous else 1)
-        command, env = self._busy(region, loops, (self.seconds + WARM_UP_S + 0.5) * 1000)
-        return subprocess.Popen(group.wrap(command), env=env, stdout=subprocess.DEVNULL)
+        command, env = self._busy(region, loops, (self.seconds + WARM_UP_S + 2.5) * 1000)
+        return subprocess.Popen(group.wrap(command), env=env, stdout=subprocess.DEVNULL), region
+
+    @staticmethod
+    def _await_launches(regions: list[Region]) -> None:
+        """The steady part begins once every guest is past its start-up."""
+        deadline = time.monotonic() + 30
+        while any(region.usage("launches") < 3 for region in regions) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(WARM_UP_S)
 
     def measure(self, plans: list[Slice]) -> tuple[list[float], float]:
         """Permille of the device that each slice got, and the machine's other load."""
@@ -59,15 +67,17 @@ class Bench:
             CpuGroup(f"{self.count}-{i}", quota_permille=p.share if p.fenced else None, units=UNITS).__enter__()
             for i, p in enumerate(plans)
         ]
-        guests = [self._start(group, plan) for group, plan in zip(groups, plans, strict=True)]
-        time.sleep(WARM_UP_S)
+        started = [self._start(group, plan) for group, plan in zip(groups, plans, strict=True)]
+        guests = [guest for guest, _ in started]
+        self._await_launches([region for _, region in started])
         began, before, machine = time.monotonic_ns(), [g.cpu_ns() for g in groups], machine_busy_ns()
         time.sleep(self.seconds)
         wall = (time.monotonic_ns() - began) * UNITS
         used = [g.cpu_ns() - b for g, b in zip(groups, before, strict=True)]
         other = machine_busy_ns() - machine - sum(used)
         for guest in guests:
-            guest.wait(timeout=60)
+            if guest.wait(timeout=60) != 0:
+                raise SystemExit(f"a guest failed: {guest.args}")
         for group in groups:
             group.__exit__(None, None, None)
         return [1000 * u / wall for u in used], max(0.0, 1000 * other / wall)

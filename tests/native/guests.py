@@ -26,7 +26,10 @@ def opencl_env(cache: Path) -> dict[str, str]:
     home = _pyopencl_home()
     loader = next((home / ".libs").glob("libOpenCL*"))
     vendor = cache / "pocl.icd"
-    vendor.write_text(f"{next((home / '.libs').glob('libpocl*'))}\n")
+    if not vendor.exists():  # never under the eyes of a guest that is starting
+        fresh = cache / f"pocl.{os.getpid()}"
+        fresh.write_text(f"{next((home / '.libs').glob('libpocl*'))}\n")
+        fresh.rename(vendor)
     return {"PYOPENCL_HOME": str(home), "GUEST_LIBOPENCL": str(loader), "OCL_ICD_VENDORS": str(vendor)}
 
 
