@@ -4,7 +4,8 @@ A transaction that needs several kinds takes them from left to right, and rows o
 taken by bumping the device's version (in SQL), which is a lock of the device.
 
 FOR NO KEY UPDATE, not FOR UPDATE: whoever only refers to the row (a window of usage, at its commit) need not wait. A
-resize and a batch of usage that waited for each other were a deadlock (seen).
+resize and a batch of usage that waited for each other were a deadlock (seen); so would be a booking (device, then its
+lease's reference to the node) and a heartbeat (node, then device).
 """
 
 from __future__ import annotations

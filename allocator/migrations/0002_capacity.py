@@ -45,7 +45,7 @@ CREATE FUNCTION allocator_lapse(p_device uuid, p_now timestamptz) RETURNS uuid[]
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     WITH due AS (
         SELECT id FROM allocator_lease
-         WHERE device_id = p_device AND state = 'held' AND hold_until <= p_now ORDER BY id FOR UPDATE
+         WHERE device_id = p_device AND state = 'held' AND hold_until <= p_now ORDER BY id FOR NO KEY UPDATE
     ), gone AS (
         UPDATE allocator_lease l SET state = 'gone', ended_at = p_now, end_reason = 'hold_lapsed', version = version + 1
           FROM due WHERE l.id = due.id RETURNING l.id, l.tenant_id

@@ -43,7 +43,7 @@ def follow(*, arrivals: Sequence[Arrived], now: datetime) -> None:
         [UsageCursor(tenant_id=lease.tenant_id, created_at=now, lease=lease) for lease in leases],
         ignore_conflicts=True,
     )
-    cursors = UsageCursor.objects.select_for_update().filter(lease__in=leases).order_by("lease_id")
+    cursors = UsageCursor.objects.select_for_update(no_key=True).filter(lease__in=leases).order_by("lease_id")
     by_lease = {cursor.lease_id: cursor for cursor in cursors}
     opened: list[UsageGap] = []
     for one in arrivals:

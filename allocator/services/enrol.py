@@ -81,7 +81,7 @@ def enrol(*, message: Enrol, now: datetime) -> Enrolled:
     Raises BadEnrolment, NodeExists (the machine's node is online and the token was not issued for it), Invalid.
     """
     public_key = read_public_key(message.public_key)
-    spendable = Enrolment.objects.select_for_update().filter(token_digest=_digest(message.one_time_token))
+    spendable = Enrolment.objects.select_for_update(no_key=True).filter(token_digest=_digest(message.one_time_token))
     ticket = spendable.first()
     if ticket is None or ticket.used_at is not None or ticket.expires_at <= now:
         raise BadEnrolment(suggestion="Ask an operator for a new one.")

@@ -41,7 +41,7 @@ def beat(*, part: str, now: datetime) -> None:
 def _beat(part: str, now: datetime) -> Pulse:
     operator = settings.VXPU_OPERATOR_TENANT
     fresh = {"tenant_id": operator, "created_at": now, "beat_at": now, "up_since": now}
-    pulse, is_new = Pulse.objects.select_for_update().get_or_create(part=part, defaults=fresh)
+    pulse, is_new = Pulse.objects.select_for_update(no_key=True).get_or_create(part=part, defaults=fresh)
     if not is_new:
         if now - pulse.beat_at > pulse_gap():
             pulse.up_since = now

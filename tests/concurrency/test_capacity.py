@@ -201,3 +201,19 @@ def test_direct_writes_of_two_connections_are_fenced() -> None:
     assert outcomes(results) == {"NoneType": 1, "IntegrityError": 1}
     assert any(isinstance(result, IntegrityError) for result in results)
     assert sweep() == []
+
+
+def test_heartbeats_that_change_devices_and_bookings_never_meet_in_a_ring() -> None:
+    node = Node(devices=2)
+
+    def heartbeats() -> None:
+        for number in range(30):
+            node.devices[0] = node.devices[0].model_copy(update={"model": f"Driver {number}"})
+            node.sync(now=at(number / 10))
+
+    def bookings() -> None:
+        for _ in range(12):
+            book(make_wish(memory_mib=1, share_permille=1))
+
+    assert outcomes(race(heartbeats, bookings, bookings)) == {"NoneType": 3}
+    assert sweep() == []
