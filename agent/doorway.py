@@ -12,9 +12,13 @@ import contextlib
 import os
 import socket
 import struct
+import sys
+import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar, cast
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -30,6 +34,7 @@ from vxpu.wire.exec import ExecEnded, ExecRefused, ExecRequest, ExecStarted, Fro
 from vxpu.wire.node import RemoteExec, RemoteExit, RemoteOutput
 
 _FROM_SHIM: TypeAdapter[ExecStarted | ExecRefused | ExecEnded] = TypeAdapter(FromAgent)
+T = TypeVar("T")
 REQUEST_S = 5.0
 REQUEST_BYTES = 1 << 20
 STANDARD = 3
@@ -90,7 +95,7 @@ class Doorway:
     async def _welcome(self, connection: socket.socket) -> None:
         descriptors: list[int] = []
         try:
-            request, descriptors = await asyncio.to_thread(read_request, connection)
+            request, descriptors = await in_thread(lambda: read_request(connection))
             folder = open_workdir(Peer.of(connection), request.cwd) if self.enforcer.own_uid else None
             if folder is not None:
                 descriptors.append(folder)
@@ -172,8 +177,8 @@ class Doorway:
             for descriptor in (stdin, pipes[0][1], pipes[1][1]):
                 os.close(descriptor)
         streams = (("stdout", pipes[0][0]), ("stderr", pipes[1][0]))
-        pumps = [asyncio.to_thread(_pump, order.exec_id, name, reader, send) for name, reader in streams]
-        ending = asyncio.create_task(asyncio.to_thread(_last_word, ours))
+        pumps = [in_thread(partial(_pump, order.exec_id, name, reader, send)) for name, reader in streams]
+        ending = asyncio.create_task(in_thread(lambda: _last_word(ours)))
         await asyncio.gather(*pumps)
         code, detail = await ending
         send(RemoteExit(exec_id=order.exec_id, code=code, detail=detail))
@@ -187,9 +192,35 @@ class Doorway:
         task.add_done_callback(self._tasks.discard)
 
 
-def base_environment() -> dict[str, str]:
-    import sys
+async def in_thread(work: Callable[[], T]) -> T:
+    """Run blocking work in a thread of its own: a pool would let a few slow clients starve the rest.
 
+    A daemon thread, so that a program which still runs does not keep a stopping agent alive.
+    """
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[T] = loop.create_future()
+
+    def settle(error: Exception | None, result: T | None) -> None:
+        if not future.done():
+            if error is not None:
+                future.set_exception(error)
+            else:
+                future.set_result(cast("T", result))
+
+    def run() -> None:
+        error, result = None, None
+        try:
+            result = work()
+        except Exception as caught:  # noqa: BLE001 - raised again where it is awaited
+            error = caught
+        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(settle, error, result)
+
+    threading.Thread(target=run, daemon=True).start()
+    return await future
+
+
+def base_environment() -> dict[str, str]:
     return {
         "PATH": f"{Path(sys.prefix) / 'bin'}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "LANG": "C.UTF-8",

@@ -62,8 +62,11 @@ class Keeper:
             self.enforcer.discard(name)
         for record in list(self.state.slices.values()):
             if record.state in {LeaseState.READY, LeaseState.SUSPENDED}:
-                self._repair(record.lease_id)
-                self.enforcer.close_gate(self.state.slices[record.lease_id].spec, closed=record.gate_closed)
+                try:
+                    self._repair(record.lease_id)
+                    self.enforcer.close_gate(self.state.slices[record.lease_id].spec, closed=record.gate_closed)
+                except (OSError, LaunchFailed) as error:  # the cycle finds it not holding and tries again
+                    self.say(record.lease_id, f"adopt_failed: {error}")
 
     def observe(self) -> list[reconcile.Observed]:
         return [

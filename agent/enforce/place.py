@@ -84,7 +84,7 @@ def build(place: Place) -> None:
     for path in outermost(place.expose):
         _bind(path, root + path)
     mask_icds(root, place)
-    hide_below(root, place.hide)
+    hide_below(root, place.hide, within=place.expose)
     _enter(root)
 
 
@@ -98,14 +98,23 @@ def outermost(paths: Iterable[str]) -> list[str]:
     return kept
 
 
-def hide_below(root: str, paths: Iterable[str]) -> None:
-    """Cover each path that shows under `root` by an empty read-only folder."""
-    for path in paths:
+def hide_below(root: str, paths: Iterable[str], *, within: Iterable[str]) -> None:
+    """Cover each path that shows through one of the bound folders `within` by an empty read-only folder.
+
+    Elsewhere nothing of the host shows: the slice's own /run/vxpu stays although the agent's is to be hidden.
+    """
+    for path in shown(paths, within=within):
         target = root + path
         if Path(target).is_dir():
             linux.mount(
                 "tmpfs", target, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV | linux.MS_RDONLY, "size=4k,mode=555"
             )
+
+
+def shown(paths: Iterable[str], *, within: Iterable[str]) -> list[str]:
+    """Those of `paths` that lie in one of the folders `within`."""
+    folders = [folder.rstrip("/") for folder in within]
+    return [path for path in paths if any(path == folder or path.startswith(folder + "/") for folder in folders)]
 
 
 def mask_icds(root: str, place: Place) -> None:

@@ -126,7 +126,7 @@ def _become(place: Place, body: dict[str, Any], descriptors: list[int], writer: 
         linux.unshare(linux.CLONE_NEWNS)  # the working folder is this program's alone
         Path(folder).mkdir(parents=True, exist_ok=True)
         linux.attach_tree(descriptors[4], folder)
-        hide_below("", place.hide)
+        hide_below("", place.hide, within=[folder])
         mask_icds("", place)
     elif request.cwd and Path(request.cwd).is_dir():
         folder = request.cwd

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from agent.credential import BadLeaseToken, Credential, NotEnrolled, public_text
-from agent.enforce.place import Place, outermost, workdir_target
+from agent.enforce.place import Place, outermost, shown, workdir_target
 from agent.metrics import SliceFigures, exposition, ratio, seconds
 from agent.state import SliceRecord, State
 from vxpu.states import LeaseState
@@ -126,6 +126,12 @@ def test_only_outermost_paths_that_exist_are_bound(tmp_path: Path) -> None:
 ])  # fmt: skip
 def test_where_the_callers_folder_appears(cwd: str, seen: str) -> None:
     assert workdir_target(cwd) == seen
+
+
+def test_a_hidden_path_is_covered_only_where_the_host_shows_through() -> None:
+    hidden = ["/run/vxpu", "/srv/clone/var", "/srv/clones"]
+    assert shown(hidden, within=["/srv/clone", "/opt"]) == ["/srv/clone/var"]
+    assert shown(hidden, within=["/"]) == hidden
 
 
 def test_a_place_travels_as_json() -> None:

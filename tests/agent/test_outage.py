@@ -9,7 +9,6 @@ import pytest
 
 from tests.agent.agents import Agent, running_agent, settle
 from tests.agent.bench import skip_unless_root, wait_for
-from tests.agent.peer import Peer
 
 POINTS = (
     "slice.recorded", "slice.made", "slice.metered", "slice.ready", "spool.before_write", "spool.before_fsync",
@@ -95,13 +94,11 @@ def test_a_killed_agent_takes_its_running_slice_over_and_the_program_does_not_no
         assert used >= 900
 
 
-def work(peer: Peer, agent: Agent) -> None:
+def live_a_little(agent: Agent) -> None:
     """One short life of a lease, whatever happens to the agent meanwhile."""
-    peer.want()
-    time.sleep(2.5)
-    peer.drop()
-    time.sleep(0.5)
-    assert agent.process is not None
+    agent.peer.want()
+    wait_for(lambda: agent.has_ended() or agent.peer.events, seconds=20, what="a window, or the crash")
+    agent.peer.drop()
 
 
 @pytest.mark.parametrize("point", POINTS)
@@ -110,7 +107,7 @@ def test_kill_9_at_each_named_point_converges(tmp_path: Path, point: str) -> Non
         agent.kill()
         agent.start_to_crash(point)
         wait_for(lambda: agent.peer.sockets or agent.has_ended(), what="it connects")
-        work(agent.peer, agent)
+        live_a_little(agent)
         agent.wait_crashed()
         agent.start()
         if "lse_a" not in agent.peer.leases and agent.peer.report() is None:
