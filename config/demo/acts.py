@@ -16,6 +16,8 @@ from config.demo.rest import Refused
 from config.demo.stage import Bought, Stage, StoryBroke, instant, iso, sleep_until, wait_until
 
 FAR_S = 600
+LAST_S = 2
+"""How long before its end C stops its program by itself."""
 EARLY_S = 8
 """How long before its end B gives its slice back: time enough to offer it to C."""
 
@@ -220,10 +222,11 @@ def second_shift(stage: Stage, guests: dict[str, Guest]) -> None:
     become_ready(stage, "C")
     guest = work(stage, "C")
     judge_work(stage, "C")
+    _extend_if_late(stage, mine)
     _wait_for_end(a, guests["A"])
     ended = a.codes["saturate"] == 75 and a.reports["saturate"]["right"]
     stage.screen.check("A: its program ended with its time", ended, f"`vxpu run` exit {a.codes['saturate']}")
-    sleep_until(mine.ends_at - 2)
+    sleep_until(mine.ends_at - LAST_S)
     mine.stretches[-1] = _closed(mine.stretches[-1], time.time())
     finish_saturating(mine, guest)
     for letter in "BC":
@@ -231,6 +234,18 @@ def second_shift(stage: Stage, guests: dict[str, Guest]) -> None:
         seen = f"{done['launches']} kernels"
         stage.screen.check(f"{letter}: the saturating kernels' values are right", done["right"], seen)
     sleep_until(mine.ends_at)
+
+
+def _extend_if_late(stage: Stage, mine: Bought) -> None:
+    """On a slow machine the programs are steady late; nobody waits for the device, so C may keep it longer."""
+    wanted = math.ceil(time.time()) + stage.timing.least_steady + WINDOW_S + LAST_S
+    if wanted <= mine.ends_at:
+        return
+    made = mine.tenant.member.post(f"reservations/{mine.reservation}/extend", {"ends_at": iso(wanted)})
+    late = wanted - mine.ends_at
+    mine.ends_at = instant(made["ends_at"])
+    kept = mine.ends_at == wanted
+    stage.screen.check(f"{mine.tenant.letter}: extended, for it was slow to be steady", kept, f"by {late:.0f} s")
 
 
 def _wait_for_end(mine: Bought, guest: Guest) -> None:
