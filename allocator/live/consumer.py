@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from channels.db import database_sync_to_async
 from channels.exceptions import StopConsumer
 from channels.generic.websocket import AsyncWebsocketConsumer
 from channels.utils import await_many_dispatch
@@ -16,13 +15,12 @@ from django.utils import timezone
 from pydantic import TypeAdapter, ValidationError
 
 from allocator.errors import NodeRevoked
-from allocator.live.hub import DATABASE_AWAY, hub
+from allocator.live.hub import DATABASE_AWAY, hub, in_database
 from allocator.services import authenticate
 from allocator.services import sync as heartbeat
 from allocator.services._desired import Orders
 from allocator.services.poke import News
 from plumbing.errors import DomainError
-from plumbing.rowsec import system_scope
 from vxpu.wire import WIRE_VERSION
 from vxpu.wire.node import FromAgent, Hello, Poke, Refused, Sync
 
@@ -36,13 +34,11 @@ _FRAMES: TypeAdapter[Any] = TypeAdapter(FromAgent)
 
 
 def _authenticate(token: str) -> UUID:
-    with system_scope():
-        return authenticate.authenticate_once(token=token, now=timezone.now()).pk
+    return authenticate.authenticate_once(token=token, now=timezone.now()).pk
 
 
 def _sync(node_id: UUID, boot_id: str, message: Sync) -> Orders:
-    with system_scope():
-        return heartbeat.sync(node_id=node_id, boot_id=boot_id, message=message, now=timezone.now())
+    return heartbeat.sync(node_id=node_id, boot_id=boot_id, message=message, now=timezone.now())
 
 
 class NodeConsumer(AsyncWebsocketConsumer):
@@ -64,7 +60,7 @@ class NodeConsumer(AsyncWebsocketConsumer):
         # Accepted before it is judged: only an open socket can carry a close code.
         await self.accept()
         try:
-            node_id = await database_sync_to_async(_authenticate)(self._bearer())
+            node_id = await in_database(_authenticate, self._bearer())
         except NodeRevoked:
             await self.close(code=REVOKED)
         except DomainError:
@@ -110,7 +106,7 @@ class NodeConsumer(AsyncWebsocketConsumer):
             await self._refuse("no_hello", "Say hello first.")
             return
         try:
-            orders = await database_sync_to_async(_sync)(node_id, self.boot_id, message)
+            orders = await in_database(_sync, node_id, self.boot_id, message)
         except NodeRevoked:
             await self.close(code=REVOKED)
         except DomainError as error:

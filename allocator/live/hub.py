@@ -11,7 +11,7 @@ import json
 import logging
 from collections import defaultdict
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 from weakref import WeakKeyDictionary
 
 import redis.asyncio
@@ -31,6 +31,23 @@ log = logging.getLogger(__name__)
 PULSE_S = 2
 RETRY_S = 1.0
 DATABASE_AWAY = (OperationalError, InterfaceError, PoolTimeout)
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+async def in_database(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """In a thread of the loop's own pool and in the system scope.
+
+    Not in the one thread that asgiref keeps for "sensitive" code: there one node that waits for a row, or for a
+    database that is away, would hold up every other's heartbeat until its gates close.
+    """
+
+    def scoped() -> R:
+        with system_scope():
+            return call(*args, **kwargs)
+
+    found: R = await database_sync_to_async(scoped, thread_sensitive=False)()
+    return found
 
 
 class Member(Protocol):
@@ -95,15 +112,14 @@ class Hub:
         """The watch holds a node's silence against it only while this process was up to hear it."""
         while True:
             try:
-                await database_sync_to_async(_beat_once)()
+                await in_database(_beat_once)
             except DATABASE_AWAY:
                 log.warning("The database is away", exc_info=True)
             await asyncio.sleep(PULSE_S)
 
 
 def _beat_once() -> None:
-    with system_scope():
-        watch.beat(part=watch.DOOR, now=timezone.now())
+    watch.beat(part=watch.DOOR, now=timezone.now())
 
 
 _hubs: WeakKeyDictionary[asyncio.AbstractEventLoop, Hub] = WeakKeyDictionary()

@@ -6,19 +6,26 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
+from uuid import UUID
 
 import pytest
 from asgiref.sync import sync_to_async
 from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
+from django.db import connection
 
 from allocator.live.consumer import NodeConsumer
 from allocator.live.hub import Hub, hub
+from allocator.locks import lock_node
 from allocator.models import Pulse
 from allocator.services import enrol, poke
+from plumbing import db
 from plumbing.rowsec import system_scope
 from tests.allocator.factories import Node, book, make_wish
+from tests.racing import OtherConnection
+from tests.servers import Servers, admin
 from vxpu.ids import encode
 from vxpu.wire.node import SOCKET_PATH, Sync
 
@@ -109,6 +116,13 @@ def in_system(call: Callable[[], Any]) -> Awaitable[Any]:
     return sync_to_async(scoped)()
 
 
+@db.transaction
+def hold_node(node_id: UUID, *, seconds: float) -> None:
+    lock_node(node_id=node_id)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_sleep(%s)", [seconds])
+
+
 def test_a_sync_is_answered_with_the_desired_state(node: Node) -> None:
     lease = book(make_wish(starts_at=now() - timedelta(seconds=1)), now=now())
 
@@ -140,11 +154,11 @@ def test_a_poke_reaches_the_node_that_is_named(node: Node) -> None:
 
 
 def test_the_clock_pokes_at_the_very_start(node: Node) -> None:
-    starts_at = now() + timedelta(seconds=1.5)
-    book(make_wish(starts_at=starts_at), now=now())
-
     async def story() -> None:
         link = await greeted(node)
+        await poked(link, node)
+        starts_at = now() + timedelta(seconds=3)
+        await in_system(lambda: book(make_wish(starts_at=starts_at), now=now()))
         await link.send(sync_frame(node))
         assert (await link.answer(wanted="desired"))["leases"] == []
         while now() < starts_at:
@@ -249,5 +263,44 @@ def test_the_process_beats_its_pulse() -> None:
             await asyncio.sleep(0.05)
         await ours.stop()
         assert await in_system(Pulse.objects.filter(part="door").exists)
+
+    run(story)
+
+
+def test_a_node_that_waits_for_a_row_holds_up_no_other(node: Node) -> None:
+    other = Node(now=now())
+
+    async def story() -> None:
+        waiting, quick = await greeted(node), await greeted(other)
+        with OtherConnection() as rival:
+            held = rival.start(partial(hold_node, node.id, seconds=1.5))
+            await asyncio.sleep(0.3)
+            await waiting.send(sync_frame(node))
+            began = now()
+            await quick.send(sync_frame(other))
+            await quick.answer(wanted="desired")
+            assert now() - began < timedelta(seconds=1)
+            await waiting.answer(wanted="desired")
+            held(10)
+        await waiting.hang_up()
+        await quick.hang_up()
+
+    run(story)
+
+
+def test_while_the_database_is_away_the_socket_stays(node: Node, servers: Servers, committed_system: str) -> None:
+    async def story() -> None:
+        link = await greeted(node)
+        await link.send(sync_frame(node))
+        await link.answer(wanted="desired")
+        admin(servers, f"ALTER DATABASE {committed_system} ALLOW_CONNECTIONS false")
+        cut = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = "
+        admin(servers, f"{cut}'{committed_system}'")
+        await link.send(sync_frame(node))
+        assert (await link.answer(wanted="refused"))["code"] == "unavailable"
+        admin(servers, f"ALTER DATABASE {committed_system} ALLOW_CONNECTIONS true")
+        await link.send(sync_frame(node))
+        await link.answer(wanted="desired")
+        await link.hang_up()
 
     run(story)
