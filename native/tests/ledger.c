@@ -107,6 +107,8 @@ static int orphan(char **arg)
     fflush(stdout);
     if (fork() != 0)
         return 0;
+    puts("orphaned");
+    fflush(stdout);
     char line[8];
     if (!fgets(line, sizeof line, stdin))
         return 1;

@@ -86,6 +86,7 @@ def test_an_orphaned_child_does_not_keep_its_parents_bytes(make_region: MakeRegi
     with Ledger(ledger_env(region), "orphan", str(8 * MIB), str(3 * MIB)) as parent:
         assert parent.line() == "got=1 free=0"
         parent.process.wait(timeout=10)
+        assert parent.line() == "orphaned"
         assert run_tool("ledger", "reserve", str(8 * MIB), env=ledger_env(region)) == "got=1 free=0"
         assert parent.go_on() == f"got=1 free={5 * MIB}"
 
