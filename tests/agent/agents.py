@@ -67,11 +67,11 @@ class Agent:
     def signal(self, number: signal.Signals) -> None:
         assert self.process is not None
         self.process.send_signal(number)
-        self.process.wait(20)
+        self.process.wait(40)
 
     def wait_crashed(self) -> None:
         assert self.process is not None
-        assert self.process.wait(30) == -signal.SIGKILL, self.said()
+        assert self.process.wait(60) == -signal.SIGKILL, self.said()
 
     def status(self) -> dict[str, Any]:
         found: dict[str, Any] = json.loads((self.config.state_dir / "status.json").read_text())
@@ -83,7 +83,7 @@ class Agent:
     def group(self, lease_id: str = "lse_a") -> Any:
         return find_home(self.config.cgroup_name).slice(lease_id)
 
-    def wait_state(self, state: str, lease_id: str = "lse_a", *, seconds: float = 20) -> None:
+    def wait_state(self, state: str, lease_id: str = "lse_a", *, seconds: float = 40) -> None:
         def reached() -> bool:
             report = self.peer.report(lease_id)
             return report is not None and report.state == state
@@ -135,21 +135,24 @@ def run_in(agent: Agent, lease_id: str, *argv: str, token: str, cwd: str = "") -
 
 
 @contextlib.contextmanager
-def running_agent(folder: Path, *options: str, mode: str = "auto", **peer: Any) -> Iterator[Agent]:
-    """A peer and an agent that has said hello to it."""
+def running_agent(folder: Path, *options: str, mode: str = "auto", crash_at: str = "", **peer: Any) -> Iterator[Agent]:
+    """A peer and an agent that has told it of its devices; `crash_at` kills the agent when it first comes there."""
     folder.mkdir(exist_ok=True)
     (folder / "token").write_text("vxe_once\n")
     with running_peer(**peer) as server:
         agent = Agent(server, folder, mode)
         try:
-            agent.start(*options)
-            wait_for(lambda: server.syncs, seconds=20, what=f"the first sync: {agent.said()}")
+            if crash_at:
+                agent.start_to_crash(crash_at)
+            else:
+                agent.start(*options)
+            wait_for(lambda: server.syncs, seconds=40, what=f"the first sync: {agent.said()}")
             yield agent
         finally:
             agent.clean_up()
 
 
-def settle(agent: Agent, *, seconds: float = 15) -> None:
+def settle(agent: Agent, *, seconds: float = 40) -> None:
     """Until everything that was measured has been acknowledged."""
     time.sleep(1.2)
     wait_for(lambda: agent.status()["windows_unsent"] == 0, seconds=seconds, what=f"the spool empties {agent.said()}")

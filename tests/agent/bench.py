@@ -23,7 +23,7 @@ from agent.enforce.port import Enforcer, Holder, SliceSpec
 from vxpu.wire.exec import ExecRequest
 
 
-def wait_for(condition: Callable[[], Any], *, seconds: float = 10, what: str = "it") -> Any:
+def wait_for(condition: Callable[[], Any], *, seconds: float = 30, what: str = "it") -> Any:
     """The first true answer of `condition`; fails the test after `seconds`."""
     until = time.monotonic() + seconds
     while not (answer := condition()):

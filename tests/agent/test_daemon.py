@@ -36,7 +36,7 @@ def test_a_lease_lives_from_ready_to_gone_and_every_window_arrives_once(agent: A
     time.sleep(2)
     agent.peer.drop()
     agent.wait_state("gone")
-    assert program.wait(10) == 128 + signal.SIGTERM
+    assert program.wait(40) == 128 + signal.SIGTERM
     assert program.stdout.read() == "released"
     settle(agent)
     windows = sorted(agent.peer.events.values(), key=lambda event: event.data.seq)
@@ -86,7 +86,7 @@ def test_a_wrong_lease_token_opens_nothing(agent: Agent, token: dict[str, object
     agent.wait_state("ready")
     arguments = {"lease_id": "lse_a", **token}
     refused = run_in(agent, "lse_a", "true", token=agent.peer.lease_token(**arguments))  # type: ignore[arg-type]
-    _, said = refused.communicate(timeout=10)
+    _, said = refused.communicate(timeout=40)
     assert refused.returncode == 1
     assert f"({code})" in said
 
@@ -96,7 +96,7 @@ def test_the_callers_folder_is_seen_read_only(agent: Agent) -> None:
     agent.wait_state("ready")
     script = "test -f pyproject.toml && pwd && ! touch x 2>/dev/null"
     program = run_in(agent, "lse_a", "sh", "-c", script, token=agent.peer.lease_token(), cwd=str(ROOT))
-    out, said = program.communicate(timeout=10)
+    out, said = program.communicate(timeout=40)
     assert (program.returncode, out) == (0, f"{ROOT}\n"), said
 
 
@@ -118,7 +118,7 @@ def test_a_superseded_token_kills_and_begins_anew(agent: Agent) -> None:
     assert program.stdout is not None
     program.stdout.readline()
     agent.peer.want(token=2)
-    assert program.wait(15) == 128 + signal.SIGTERM
+    assert program.wait(40) == 128 + signal.SIGTERM
     wait_for(lambda: (agent.peer.report() or agent.peer.want()).token == 2, what="the new token is told")
     agent.wait_state("ready")
     assert agent.status()["leases"]["lse_a"]["token"] == 2
@@ -130,7 +130,7 @@ def test_its_time_ends_a_slice_and_its_program_is_told(agent: Agent) -> None:
     agent.peer.want(ends_at=agent.peer.now() + timedelta(seconds=3))
     agent.wait_state("ready")
     program = agent.burn()
-    out, _ = program.communicate(timeout=20)
+    out, _ = program.communicate(timeout=40)
     assert out == "up\nexpired"
     agent.wait_state("gone")
 
