@@ -279,7 +279,7 @@ class Plan:
             token_file.write_text(answer["one_time_token"])
 
         def healthy() -> bool:
-            return _listens(layout.agent_socket) and self._has_device(operator_token())
+            return listens(layout.agent_socket) and self._has_device(operator_token())
 
         launch = self.program("agent", argv, env=self.without(SERVER_SECRETS), grace_s=15, before=enrol)
         return Service("agent", launch, healthy)
@@ -292,7 +292,8 @@ class Plan:
         return any(device["online"] for device in devices)
 
 
-def _listens(path: Path) -> bool:
+def listens(path: Path) -> bool:
+    """Whether someone accepts at a UNIX socket."""
     with socket.socket(socket.AF_UNIX) as link:
         link.settimeout(1)
         with contextlib.suppress(OSError):

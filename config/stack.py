@@ -29,7 +29,7 @@ import psutil
 
 from config.guard import Guarded
 from config.interrupts import Interrupted, interrupts, undisturbed
-from config.programs import Layout, Plan, Service, listener, port_of, postgres_service, valkey_service
+from config.programs import Layout, Plan, Service, listener, listens, port_of, postgres_service, valkey_service
 from config.reach import remove_place
 from config.supervisor import FAULTS, StackFailed, Supervisor
 from config.traces import find_keeper, read_state, tail
@@ -37,6 +37,7 @@ from config.traces import find_keeper, read_state, tail
 __all__ = ["Stack", "StackFailed"]
 
 OLD_KEEPERS_S = 40.0
+REVIVAL_S = 15.0
 STOP_ORDER = (("agent",), ("beat", "worker", "sockets", "web"), ("valkey", "postgres"))
 DEFAULT_WEB_PORT = 8800
 
@@ -106,14 +107,28 @@ class Stack(Supervisor):
         """Stop in order and wait until every process has ended. Safe to call twice."""
         with undisturbed():
             self.end_watch()
+            self._revive_agent()
             for names in STOP_ORDER:
                 if "web" in names:  # nobody may queue for servers that do not come back
                     self._unlisten()
                 self._stop_together([self.services[name] for name in names if name in self.services])
+            if "agent" in self.services:
+                shutil.rmtree(self.layout.agent_run, ignore_errors=True)
             if self._held is not None:
                 (self.layout.run / "stack.json").unlink(missing_ok=True)
                 self._held.close()
                 self._held = None
+
+    def _revive_agent(self) -> None:
+        """Only an agent can end its slices: one that died a moment ago lives once more for that."""
+        agent = self.services.get("agent")
+        if agent is None or agent.running:
+            return
+        with contextlib.suppress(*FAULTS):  # then there is no agent to be had, and the stop goes on
+            agent.start()
+            deadline = time.monotonic() + REVIVAL_S
+            while agent.running and not listens(self.layout.agent_socket) and time.monotonic() < deadline:
+                time.sleep(0.05)
 
     def _unlisten(self) -> None:
         while self._listeners:

@@ -32,7 +32,10 @@ def stack() -> Iterator[Stack]:
     with var_folder() as folder:
         with Stack(var=folder, env=environment()) as running:
             yield running
+            running.end_watch()
+            running.kill9("agent")  # the stop copes with an agent that is down
         assert processes_of(folder) == []
+        assert not running.layout.agent_run.exists()
 
 
 def test_the_site_and_the_sockets_answer(stack: Stack) -> None:
