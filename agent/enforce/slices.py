@@ -131,7 +131,9 @@ class Slices:
     def region(self, spec: SliceSpec) -> Region:
         if not self.means.namespaces:  # the one path that the library finds without a mount namespace
             return Region(Path(f"{shm.DEV_REGION_PREFIX}{spec.uid}"), uid=spec.uid)
-        return Region(self.config.run_dir / "uid" / str(spec.uid), uid=spec.uid)
+        # Without root all slices have the agent's uid: the namespace then makes the fixed path another one in each.
+        name = str(spec.uid) if self.means.own_uid else spec.lease_id
+        return Region(self.config.run_dir / "uid" / name, uid=spec.uid)
 
     def start(self, spec: SliceSpec, holder: Holder, program: dict[str, Any], descriptors: list[int]) -> None:
         body = {
