@@ -12,6 +12,4 @@ http = get_asgi_application()
 from allocator.live import lifespan  # noqa: E402
 from config.sockets import websocket_urlpatterns  # noqa: E402
 
-application = ProtocolTypeRouter(
-    {"http": http, "websocket": URLRouter(websocket_urlpatterns), "lifespan": lifespan}
-)
+application = ProtocolTypeRouter({"http": http, "websocket": URLRouter(websocket_urlpatterns), "lifespan": lifespan})

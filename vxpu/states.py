@@ -24,15 +24,9 @@ LEASE_MOVES: dict[LeaseState, frozenset[LeaseState]] = {
     LeaseState.ASSIGNED: frozenset(
         {LeaseState.PREPARING, LeaseState.READY, LeaseState.DRAINING, LeaseState.UNREACHABLE, LeaseState.GONE}
     ),
-    LeaseState.PREPARING: frozenset(
-        {LeaseState.READY, LeaseState.DRAINING, LeaseState.UNREACHABLE, LeaseState.GONE}
-    ),
-    LeaseState.READY: frozenset(
-        {LeaseState.SUSPENDED, LeaseState.DRAINING, LeaseState.UNREACHABLE, LeaseState.GONE}
-    ),
-    LeaseState.SUSPENDED: frozenset(
-        {LeaseState.READY, LeaseState.DRAINING, LeaseState.UNREACHABLE, LeaseState.GONE}
-    ),
+    LeaseState.PREPARING: frozenset({LeaseState.READY, LeaseState.DRAINING, LeaseState.UNREACHABLE, LeaseState.GONE}),
+    LeaseState.READY: frozenset({LeaseState.SUSPENDED, LeaseState.DRAINING, LeaseState.UNREACHABLE, LeaseState.GONE}),
+    LeaseState.SUSPENDED: frozenset({LeaseState.READY, LeaseState.DRAINING, LeaseState.UNREACHABLE, LeaseState.GONE}),
     LeaseState.DRAINING: frozenset({LeaseState.UNREACHABLE, LeaseState.GONE}),
     LeaseState.UNREACHABLE: frozenset(
         {LeaseState.PREPARING, LeaseState.READY, LeaseState.DRAINING, LeaseState.LOST, LeaseState.GONE}

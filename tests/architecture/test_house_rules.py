@@ -117,7 +117,9 @@ def test_node_side_rooms_import_without_the_server(room: str) -> None:
 
 def test_rooms_have_no_junk_drawer() -> None:
     drawers = {"utils", "common", "helpers", "misc"}
-    found = [str(path.relative_to(ROOT)) for path in python_files(*ROOMS, "tests") if drawers & {path.stem, path.parent.name}]
+    found = [
+        str(path.relative_to(ROOT)) for path in python_files(*ROOMS, "tests") if drawers & {path.stem, path.parent.name}
+    ]
     assert found == []
 
 

@@ -13,7 +13,7 @@ TABLE_ROOMS = ("marketplace", "billing", "allocator", "identity")
 def test_every_tenant_table_has_row_level_security() -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT relname FROM pg_class JOIN pg_policy ON polrelid = pg_class.oid WHERE relrowsecurity GROUP BY relname"
+            "SELECT DISTINCT relname FROM pg_class JOIN pg_policy ON polrelid = pg_class.oid WHERE relrowsecurity"
         )
         secured = {name for (name,) in cursor.fetchall()}
     bare = [
@@ -43,7 +43,8 @@ def test_every_tenant_model_names_its_tenant() -> None:
         model._meta.label
         for room in TABLE_ROOMS
         for model in apps.get_app_config(room).get_models()
-        if model._meta.managed and "tenant_id" not in {field.attname for field in model._meta.concrete_fields}
+        if model._meta.managed
+        and "tenant_id" not in {field.attname for field in model._meta.concrete_fields}
         and model._meta.label != "identity.Tenant"
     ]
     assert nameless == []

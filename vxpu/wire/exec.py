@@ -45,7 +45,7 @@ class ExecRefused(Lenient):
 
 
 class ExecEnded(Lenient):
-    """`code` as a shell would give it (128 + n for a signal); `platform` names a platform end (expired, node_lost...)."""
+    """`code` as a shell would give it (128 + n for a signal); `platform` names a platform end (expired...)."""
 
     type: Literal["ended"] = "ended"
     code: int

@@ -4,8 +4,8 @@ The agent dials ``/agent/v1/socket`` with ``Authorization: Bearer <node token>``
 heartbeat and at every change; the server answers each `Sync` with a `Desired`, and sends `Poke` when the desired state
 changed. Exec and logs travel as frames of the same connection.
 
-Node token: a JWT (RFC 7519) signed by the node's own Ed25519 key (RFC 8037), ``iss`` the node id, ``aud`` "vxpu-server",
-``exp`` at most 120 s ahead, ``jti`` unique.
+Node token: a JWT (RFC 7519) signed by the node's own Ed25519 key (RFC 8037), ``iss`` the node id, ``aud``
+"vxpu-server", ``exp`` at most 120 s ahead, ``jti`` unique.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from vxpu.slices import Slice
 from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
 from vxpu.wire.base import Lenient, Strict
 
-NODE_TOKEN_AUDIENCE = "vxpu-server"
-LEASE_TOKEN_AUDIENCE = "vxpu-agent"
+NODE_TOKEN_AUDIENCE = "vxpu-server"  # noqa: S105 - an audience
+LEASE_TOKEN_AUDIENCE = "vxpu-agent"  # noqa: S105 - an audience
 SOCKET_PATH = "/agent/v1/socket"
 ENROL_PATH = "/agent/v1/enrol"
 ROTATE_PATH = "/agent/v1/rotate"
