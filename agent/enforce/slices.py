@@ -99,13 +99,14 @@ class Slices:
 
     def terminate(self, spec: SliceSpec, *, reason: str) -> None:
         end_note(self.config.run_dir, spec.lease_id).write_text(reason)
-        self.region(spec).close()
+        # The device stays open during the grace: a program that saves its state on SIGTERM must be able to read it.
         group = self.group(spec.lease_id)
         signal_members(group, signal.SIGTERM)
         with contextlib.suppress(FileNotFoundError):  # the group is gone, and everything in it
             group.freeze(frozen=False)  # a closed gate would keep the signal from being seen
 
     def kill(self, spec: SliceSpec) -> None:
+        self.region(spec).close()
         self.group(spec.lease_id).kill()
 
     def remove(self, spec: SliceSpec) -> bool:
