@@ -63,6 +63,8 @@ class Slices:
         holds = held is not None and self.holds(spec, held)
         if not holds and group.exists():
             group.kill()  # a crash left it half made, or its namespaces died: nothing in it is of use
+        if not holds:
+            self.region(spec).remove()  # whatever an earlier slice of this uid left behind
         group.create()
         group.limit(**self._limits(spec))
         end_note(self.config.run_dir, spec.lease_id).unlink(missing_ok=True)
@@ -98,7 +100,9 @@ class Slices:
         self.group(spec.lease_id).freeze(frozen=closed)
 
     def terminate(self, spec: SliceSpec, *, reason: str) -> None:
-        end_note(self.config.run_dir, spec.lease_id).write_text(reason)
+        note = end_note(self.config.run_dir, spec.lease_id)
+        note.parent.mkdir(exist_ok=True)  # a slice that was never made, or went with an agent that stopped
+        note.write_text(reason)
         # The device stays open during the grace: a program that saves its state on SIGTERM must be able to read it.
         group = self.group(spec.lease_id)
         signal_members(group, signal.SIGTERM)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 import time
 
-from tests.agent.bench import Bench, wait_for
+import pytest
+
+from tests.agent.bench import Bench, make_spec, wait_for
 
 
 def test_it_says_what_it_is(advisory: Bench) -> None:
@@ -40,3 +42,21 @@ def test_a_closed_gate_stops_the_programs(advisory: Bench) -> None:
     assert advisory.enforcer.sample(a).cpu_ns <= before + 20_000_000
     advisory.enforcer.close_gate(a, closed=False)
     wait_for(lambda: advisory.enforcer.sample(a).cpu_ns > before + 50_000_000, what="it goes on")
+
+
+def test_two_slices_of_one_uid_have_regions_and_files_apart(advisory: Bench) -> None:
+    if not advisory.enforcer.has_namespaces:
+        pytest.skip("no user namespaces here: one slice at a time")
+    uid = advisory.enforcer.uid
+    a, b = advisory.make(uid=uid), advisory.make(lease_id="lse_b", uid=uid, memory_mib=32)
+    advisory.run(b, "/bin/sh", "-c", "echo x > /tmp/x")
+    peek = f"stat -c %s /run/vxpu/uid/{uid}/usage; ls /tmp | wc -l; ls /proc | grep -c '^[0-9]*$'"
+    advisory.end(b)
+    assert advisory.run(a, "/bin/sh", "-c", peek)[1].startswith("83072\n0\n")
+    assert advisory.enforcer.region(a).read_hints().slots == ()
+
+
+def test_a_slice_that_is_not_there_can_be_ended(advisory: Bench) -> None:
+    gone = make_spec(lease_id="lse_gone", uid=advisory.enforcer.uid)
+    advisory.enforcer.terminate(gone, reason="released")
+    assert advisory.enforcer.remove(gone)

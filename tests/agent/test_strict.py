@@ -223,3 +223,10 @@ def test_nothing_is_left_after_removal(strict: Bench) -> None:
     assert not (strict.config.run_dir / "uid" / "64101").exists()
     assert host_pid_of(str(strict.config.run_dir)) is None
     assert strict.enforcer.holds(a, Holder(1, 1)) is False
+
+
+def test_a_slice_that_is_not_there_can_be_ended(strict: Bench) -> None:
+    a = strict.make()
+    strict.end(a)
+    strict.enforcer.terminate(a, reason="released")
+    assert strict.enforcer.remove(a)
