@@ -3,19 +3,23 @@
 Which windows count: those wholly inside a stretch in which the program was saturating its slice and the size did not
 change, less one window at each end ("the steady part").
 
-The promise is ``got = min(purchased, demand)`` within a tolerance, where `demand` is what the same program took of the
-machine with no slice around it. A share is a ceiling on a machine that other programs use too. When the node says that
-a window was contended, or the machine had no idle time left for what is missing, the interval is `contended`, and then
-the promise is min(purchased, demand, what was available): got plus the idle time of the machine, since idle time is
-exactly what the slice could have had and did not take.
+The promise is ``got = min(purchased, demand)`` within a tolerance, where `demand` is what the same program wants of the
+machine with no slice around it. A share is a ceiling on a machine that other programs use too, so a window may be
+`contended`: the node says so, or it fell short, and then the promise of that window is what it got, if the whole
+machine was busy in it. A short window on a machine that had time to spare is never excused, nor is one that got too
+much.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+
+
+BUSY_IDLE_PERMILLE = 100
+"""A machine with less idle time than this was full for a part of the time: quotas lapse in 10 ms, idle time is not kept."""
 
 
 @dataclass(frozen=True)
@@ -29,32 +33,28 @@ class Stretch:
 
 @dataclass(frozen=True)
 class Interval:
-    """What the receipt shows for the steady part of a stretch. `idle_permille` is of the machine, None if unknown."""
+    """What the receipt shows for the steady part of a stretch, and what it had to be (`promised_permille`)."""
 
     starts_at: datetime
     ends_at: datetime
     share_permille: int
     demand_permille: int
     share_got_permille: int
+    promised_permille: int
     contended: bool
-    idle_permille: int | None
-
-    def promised_permille(self) -> int:
-        """min(purchased, demand), and in a contended interval also what was available."""
-        promised = min(self.share_permille, self.demand_permille)
-        if not self.contended:
-            return promised
-        return min(promised, self.share_got_permille + (self.idle_permille or 0))
 
     def is_kept(self, *, tolerance_permille: int) -> bool:
-        return abs(self.share_got_permille - self.promised_permille()) <= tolerance_permille
+        return abs(self.share_got_permille - self.promised_permille) <= tolerance_permille
 
     def as_json(self) -> dict[str, Any]:
         return {
-            "from": _text(self.starts_at), "to": _text(self.ends_at), "share_permille": self.share_permille,
-            "demand_permille": self.demand_permille, "share_got_permille": self.share_got_permille,
+            "from": _text(self.starts_at),
+            "to": _text(self.ends_at),
+            "share_permille": self.share_permille,
+            "demand_permille": self.demand_permille,
+            "share_got_permille": self.share_got_permille,
             "contended": self.contended,
-        }  # fmt: skip
+        }
 
 
 def steady_windows(windows: Sequence[dict[str, Any]], stretch: Stretch, *, window_s: int) -> list[dict[str, Any]]:
@@ -64,37 +64,47 @@ def steady_windows(windows: Sequence[dict[str, Any]], stretch: Stretch, *, windo
     return sorted(inside, key=_epoch)
 
 
-def span_of(windows: Sequence[dict[str, Any]]) -> tuple[float, float]:
-    """Where the first window begins and the last one ends, in seconds since the epoch."""
-    return _epoch(windows[0]), _epoch(windows[-1]) + int(windows[-1]["window_s"])
-
-
 def interval_of(
     windows: Sequence[dict[str, Any]],
     stretch: Stretch,
     *,
     demand_permille: int,
-    idle_permille: int | None,
+    idle_permille: Callable[[float, float], int | None],
     tolerance_permille: int,
 ) -> Interval:
-    """The receipt's interval over windows that `steady_windows` gave. Raises ValueError when there is none."""
+    """The receipt's interval over windows that `steady_windows` gave.
+
+    `idle_permille` tells the machine's idle time in a period, None if it was not watched. Raises ValueError when there
+    is no window.
+    """
     if not windows:
         raise ValueError("no usage window lies in the steady part")
-    began, ended = span_of(windows)
-    seconds = sum(int(one["window_s"]) for one in windows)
-    used = sum(int(one["used_permille_s"]) for one in windows)
-    got = (2 * used + seconds) // (2 * seconds)  # rounded half up
-    missing = min(stretch.share_permille, demand_permille) - got
-    starved = idle_permille is not None and missing > tolerance_permille and idle_permille < tolerance_permille
+    wanted = min(stretch.share_permille, demand_permille)
+    seconds = used = promised = 0
+    contended = False
+    for one in windows:
+        length, got = int(one["window_s"]), int(one["used_permille_s"])
+        idle = idle_permille(_epoch(one), _epoch(one) + length)
+        is_short = got < (wanted - tolerance_permille) * length
+        is_full = idle is not None and idle < BUSY_IDLE_PERMILLE
+        excused = is_full and (is_short or bool(one["contended"]))
+        contended |= excused or bool(one["contended"])
+        seconds, used = seconds + length, used + got
+        promised += min(wanted * length, got) if excused else wanted * length
     return Interval(
-        starts_at=datetime.fromtimestamp(began, UTC),
-        ends_at=datetime.fromtimestamp(ended, UTC),
+        starts_at=datetime.fromtimestamp(_epoch(windows[0]), UTC),
+        ends_at=datetime.fromtimestamp(_epoch(windows[-1]) + int(windows[-1]["window_s"]), UTC),
         share_permille=stretch.share_permille,
         demand_permille=demand_permille,
-        share_got_permille=got,
-        contended=starved or any(bool(one["contended"]) for one in windows),
-        idle_permille=idle_permille,
+        share_got_permille=_rounded(used, seconds),
+        promised_permille=_rounded(promised, seconds),
+        contended=contended,
     )
+
+
+def _rounded(amount: int, parts: int) -> int:
+    """Half up."""
+    return (2 * amount + parts) // (2 * parts)
 
 
 def _epoch(window: dict[str, Any]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from rich import box
 from rich.table import Table
 
-from config.demo.measure import Interval, interval_of, span_of, steady_windows
+from config.demo.measure import Interval, interval_of, steady_windows
 from config.demo.numbers import TOLERANCE_PERMILLE, WINDOW_S
 from config.demo.screen import Screen
 from config.demo.settle import Settled
@@ -28,7 +28,7 @@ def intervals_of(stage: Stage, paper: Settled) -> list[Interval]:
         found.append(
             interval_of(
                 windows, stretch, demand_permille=stage.calibration.demand_permille,
-                idle_permille=stage.watch.idle_permille(*span_of(windows)),
+                idle_permille=stage.watch.idle_permille,
                 tolerance_permille=TOLERANCE_PERMILLE,
             )
         )  # fmt: skip
@@ -40,7 +40,7 @@ def judge_intervals(stage: Stage, letter: str, intervals: list[Interval]) -> Non
         kept = one.is_kept(tolerance_permille=TOLERANCE_PERMILLE)
         seen = f"{one.share_got_permille} permille of {one.share_permille} bought and {one.demand_permille} wanted"
         if one.contended:
-            seen += f", contended: the machine had {one.idle_permille} left"
+            seen += f", contended: no more than {one.promised_permille} could be had"
         stage.screen.check(f"{letter}: share delivered", kept, seen)
 
 

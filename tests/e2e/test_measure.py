@@ -17,7 +17,11 @@ def window(start: int, used: int, *, contended: bool = False) -> dict[str, Any]:
 
 def interval(windows: list[dict[str, Any]], *, share: int = 250, demand: int = 950, idle: int | None = 300) -> Interval:
     return interval_of(
-        windows, Stretch(0, 100, share), demand_permille=demand, idle_permille=idle, tolerance_permille=20
+        windows,
+        Stretch(0, 100, share),
+        demand_permille=demand,
+        idle_permille=lambda _from, _to: idle,
+        tolerance_permille=20,
     )
 
 
@@ -45,14 +49,27 @@ def test_a_share_above_the_demand_promises_the_demand() -> None:
     assert interval([window(6, 2 * 300)], share=500, demand=310).is_kept(tolerance_permille=20)
 
 
-def test_a_machine_with_nothing_left_is_contended_and_not_blamed() -> None:
+def test_a_full_machine_is_contended_and_not_blamed() -> None:
     found = interval([window(6, 2 * 200)], idle=5)
-    assert (found.contended, found.promised_permille(), found.is_kept(tolerance_permille=20)) == (True, 205, True)
+    assert (found.contended, found.promised_permille, found.is_kept(tolerance_permille=20)) == (True, 200, True)
+
+
+def test_a_full_window_excuses_itself_and_not_its_neighbours() -> None:
+    idle = {6: 10, 8: 300}
+    found = interval_of(
+        [window(6, 2 * 100), window(8, 2 * 200)],
+        Stretch(0, 100, 250),
+        demand_permille=950,
+        idle_permille=lambda start, _end: idle[int(start)],
+        tolerance_permille=20,
+    )
+    assert (found.share_got_permille, found.promised_permille) == (150, 175)
+    assert (found.contended, found.is_kept(tolerance_permille=20)) == (True, False)
 
 
 def test_contended_is_no_excuse_while_the_machine_had_time_left() -> None:
     found = interval([window(6, 2 * 200, contended=True)], idle=100)
-    assert (found.contended, found.promised_permille(), found.is_kept(tolerance_permille=20)) == (True, 250, False)
+    assert (found.contended, found.promised_permille, found.is_kept(tolerance_permille=20)) == (True, 250, False)
 
 
 def test_contended_is_no_excuse_for_too_much() -> None:
