@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-
 BUSY_IDLE_PERMILLE = 100
-"""A machine with less idle time than this was full for a part of the time: quotas lapse in 10 ms, idle time is not kept."""
+"""With less idle time than this a machine was full for a part of it: quotas lapse in 10 ms, idle time is not kept."""
 
 
 @dataclass(frozen=True)
