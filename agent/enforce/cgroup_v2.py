@@ -23,8 +23,9 @@ from agent.enforce.cgroup import (
 )
 
 CONTROLLERS = ("cpu", "memory", "pids")
-HOME_WEIGHT = 800  # eight times the default: slices come before what else runs on the host
 MOST_WEIGHT = 10_000
+# What was sold comes before what else runs here. Quotas bound it, so the host keeps its reserve.
+HOME_WEIGHT = MOST_WEIGHT
 
 
 @dataclass(frozen=True, slots=True)
