@@ -74,11 +74,16 @@ class Keeper:
                 lease_id=record.lease_id, token=record.token, version=record.version, state=record.state,
                 ends_at_ns=record.ends_at_ns, gate_closed=record.gate_closed, draining_ns=record.draining_ns,
                 holding=record.holder is None or self.enforcer.holds(record.spec, record.holder),
-                populated=record.state != LeaseState.DRAINING or self.enforcer.is_populated(record.spec),
+                populated=record.state != LeaseState.DRAINING or self._has_programs(record),
                 limits_short=record.limits_short,
             )
             for record in self.state.slices.values()
         ]  # fmt: skip
+
+    def _has_programs(self, record: SliceRecord) -> bool:
+        """Whether a tenant's process is left; what only holds the namespaces need not be waited for."""
+        holder = record.holder.pid if record.holder is not None else 0
+        return any(pid != holder for pid in self.enforcer.processes(record.spec))
 
     def carry_out(self, action: reconcile.Action, *, now_ns: int) -> None:
         """Do one action; what fails is said and tried again at the next cycle."""

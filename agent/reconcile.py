@@ -123,9 +123,7 @@ def decide(
 
 
 def _drain_on(slice_: Observed, *, now_ns: int, grace_ns: int) -> list[Action]:
-    if not slice_.populated:
-        return [Remove(slice_.lease_id)]
-    if slice_.draining_ns is None or now_ns - slice_.draining_ns >= grace_ns:
+    if not slice_.populated or slice_.draining_ns is None or now_ns - slice_.draining_ns >= grace_ns:
         return [Kill(slice_.lease_id), Remove(slice_.lease_id)]
     return []
 

@@ -113,7 +113,7 @@ def test_a_draining_slice_gets_its_grace_then_dies() -> None:
     assert decided(observed=(draining,)) == []
     late = replace(draining, draining_ns=NOW_NS - GRACE_NS)
     assert decided(observed=(late,)) == [Kill("lse_a"), Remove("lse_a")]
-    assert decided(observed=(replace(draining, populated=False),)) == [Remove("lse_a")]
+    assert decided(observed=(replace(draining, populated=False),)) == [Kill("lse_a"), Remove("lse_a")]
 
 
 def test_a_server_that_has_not_spoken_ends_nothing() -> None:
