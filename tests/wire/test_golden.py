@@ -65,10 +65,12 @@ def test_a_message_without_a_field_that_it_needs_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(("union", "names"), [
-    (node.FromAgent, ["Hello", "Sync", "RemoteOutput", "RemoteExit"]),
-    (node.FromServer, ["Desired", "Poke", "Refused", "RemoteExec"]),
+    (node.FromAgent, ["Hello", "Sync", "RemoteStarted", "RemoteOutput", "RemoteExit"]),
+    (node.FromServer, ["Desired", "Poke", "Refused", "RemoteExec", "RemoteSignal", "RemoteTaken", "RemoteHangup"]),
     (exec_wire.FromClient, ["ExecRequest", "ExecSignal"]),
     (exec_wire.FromAgent, ["ExecStarted", "ExecRefused", "ExecEnded"]),
+    (exec_wire.ToStream, ["ExecSignal", "ExecTaken"]),
+    (exec_wire.FromStream, ["ExecStarted", "ExecRefused", "ExecOutput", "ExecTruncated", "ExecEnded"]),
 ])  # fmt: skip
 def test_each_frame_is_told_apart_by_its_type(union: Any, names: list[str]) -> None:
     for name in names:
@@ -81,6 +83,7 @@ def test_each_frame_is_told_apart_by_its_type(union: Any, names: list[str]) -> N
     ("Sync", ["sent_at"], "2026-12-01T12:00:00"), ("Enrol", ["machine_id"], "x" * 65),
     ("UsageEvent", ["data", "used_permille_s"], -1), ("UsageEvent", ["data", "window_s"], 0),
     ("UsageEvent", ["specversion"], "0.3"), ("ExecRequest", ["argv"], []), ("ExecSignal", ["signal"], 64),
+    ("RemoteSignal", ["signal"], 0), ("RemoteOutput", ["data"], "A" * 87_385), ("ExecTaken", ["frames"], 0),
 ])  # fmt: skip
 def test_a_value_out_of_its_bounds_is_refused(name: str, path: list[Any], value: Any) -> None:
     message = golden(name)

@@ -6,6 +6,11 @@ may send `ExecSignal`. The agent takes the caller's uid from SO_PEERCRED and che
 
 Lease token: a JWT signed by the server (EdDSA), ``aud`` "vxpu-agent", ``sub`` the lease id, ``fence`` the fencing
 token, ``exp`` minutes ahead; the agent verifies it with the key that it got at enrolment.
+
+`vxpu exec` speaks the same messages with the server, each as one text frame of a WebSocket at STREAM_PATH: the ticket
+of ``POST /api/v1/leases/{id}/execs`` is the bearer token and stands for the request. The program's output comes as
+`ExecOutput`, and the client answers each with `ExecTaken` when it has passed it on; so a slow reader slows the program
+down and nothing piles up on the way. Closing the socket ends the program.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ from pydantic import Field
 from vxpu.wire.base import Lenient, Strict
 
 SOCKET_PATH = "/run/vxpu/agent.sock"
+STREAM_PATH = "/api/v1/exec-stream"
 
 
 class ExecRequest(Strict):
@@ -52,5 +58,24 @@ class ExecEnded(Lenient):
     platform: str = ""
 
 
+class ExecOutput(Lenient):
+    type: Literal["output"] = "output"
+    stream: Literal["stdout", "stderr"]
+    data: str = Field(description="base64, at most 64 KiB of bytes")
+
+
+class ExecTruncated(Lenient):
+    """Output is missing here: more came than may wait for a reader."""
+
+    type: Literal["truncated"] = "truncated"
+
+
+class ExecTaken(Strict):
+    type: Literal["taken"] = "taken"
+    frames: int = Field(ge=1, le=1000)
+
+
 FromClient = Annotated[ExecRequest | ExecSignal, Field(discriminator="type")]
 FromAgent = Annotated[ExecStarted | ExecRefused | ExecEnded, Field(discriminator="type")]
+ToStream = Annotated[ExecSignal | ExecTaken, Field(discriminator="type")]
+FromStream = Annotated[ExecStarted | ExecRefused | ExecOutput | ExecTruncated | ExecEnded, Field(discriminator="type")]

@@ -24,6 +24,9 @@ SOCKET_PATH = "/agent/v1/socket"
 ENROL_PATH = "/agent/v1/enrol"
 ROTATE_PATH = "/agent/v1/rotate"
 USAGE_PATH = "/agent/v1/usage"
+WINDOW_FRAMES = 4
+OUTPUT_BYTES = 64 * 1024
+OUTPUT_BASE64 = (OUTPUT_BYTES + 2) // 3 * 4
 
 
 class Enrol(Strict):
@@ -137,7 +140,12 @@ class Refused(Lenient):
 
 
 class RemoteExec(Lenient):
-    """Start a program in a slice, without a terminal; output comes back as `RemoteOutput` frames."""
+    """Start a program in a slice, without a terminal and with an empty stdin.
+
+    The agent answers `RemoteStarted`, `RemoteOutput`s and one `RemoteExit`, or at once a `RemoteExit` that says why
+    not. At most `WINDOW_FRAMES` outputs of a program are under way: `RemoteTaken` makes room, and until then the
+    program waits at its pipe, as it would for a slow reader on its own machine.
+    """
 
     type: Literal["exec"] = "exec"
     exec_id: str
@@ -146,19 +154,58 @@ class RemoteExec(Lenient):
     env: dict[str, str] = Field(default_factory=dict)
 
 
+class RemoteSignal(Lenient):
+    """For the program's process group."""
+
+    type: Literal["signal"] = "signal"
+    exec_id: str
+    signal: int = Field(ge=1, le=31)
+
+
+class RemoteTaken(Lenient):
+    """So many more outputs have reached the reader."""
+
+    type: Literal["taken"] = "taken"
+    exec_id: str
+    frames: int = Field(ge=1)
+
+
+class RemoteHangup(Lenient):
+    """Nobody waits any more: SIGTERM, then SIGKILL after the grace. The exit is still told."""
+
+    type: Literal["hangup"] = "hangup"
+    exec_id: str
+
+
+class RemoteStarted(Strict):
+    type: Literal["started"] = "started"
+    exec_id: str
+    lease_id: str
+    isolation: str = Field(max_length=64)
+
+
 class RemoteOutput(Strict):
     type: Literal["output"] = "output"
     exec_id: str
     stream: Literal["stdout", "stderr"]
-    data: str = Field(description="base64, at most 64 KiB of bytes")
+    data: str = Field(description="base64, at most 64 KiB of bytes", max_length=OUTPUT_BASE64)
 
 
 class RemoteExit(Strict):
+    """`code` as a shell would give it. `detail` names a platform end; before a start it is the reason of a refusal."""
+
     type: Literal["exit"] = "exit"
     exec_id: str
     code: int
-    detail: str = ""
+    detail: str = Field(default="", max_length=400)
 
 
-FromAgent = Annotated[Hello | Sync | RemoteOutput | RemoteExit, Field(discriminator="type")]
-FromServer = Annotated[Desired | Poke | Refused | RemoteExec, Field(discriminator="type")]
+FromAgent = Annotated[
+    Hello | Sync | RemoteStarted | RemoteOutput | RemoteExit,
+    Field(discriminator="type"),
+]
+ToProgram = Annotated[RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup, Field(discriminator="type")]
+FromServer = Annotated[
+    Desired | Poke | Refused | RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup,
+    Field(discriminator="type"),
+]
