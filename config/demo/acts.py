@@ -16,6 +16,8 @@ from config.demo.rest import Refused
 from config.demo.stage import Bought, Stage, StoryBroke, instant, iso, sleep_until, wait_until
 
 FAR_S = 600
+HOLDING = ("queued", "held", "confirmed", "activating", "active", "ending")
+"""States of a reservation that takes room, or will."""
 LAST_S = 2
 """How long before its end C stops its program by itself."""
 EARLY_S = 8
@@ -25,6 +27,7 @@ EARLY_S = 8
 def prepare(stage: Stage) -> None:
     """Tenants, prices, the device, and what the saturating program takes of it when nothing holds it back."""
     stage.screen.step("Three tenants, a price book, one device")
+    _clear(stage)
     stage.device = _device(stage)
     device = stage.device
     kind = "simulated " * bool(device["simulated"]) + str(device["kind"])
@@ -47,6 +50,21 @@ def prepare(stage: Stage) -> None:
         f"the saturating program with no slice around it wants {found.demand_permille} permille of the machine "
         f"(and got {found.got_permille}, beside everything else that runs)"
     )
+
+
+def _clear(stage: Stage) -> None:
+    """Give back what a run that was cut short had booked: it would take the room that this one sells."""
+    left = [row for state in HOLDING for row in stage.operator.rows("reservations", state=state)]
+    for row in left:
+        stage.operator.post(f"reservations/{row['id']}/release")
+    if left:
+        stage.screen.say(f"released {len(left)} reservations of a run that was cut short")
+        wait_until(
+            lambda: [row["id"] for state in HOLDING for row in stage.operator.rows("reservations", state=state)],
+            lambda rows: not rows,
+            what="they end",
+            timeout_s=30,
+        )
 
 
 def _device(stage: Stage) -> dict[str, Any]:
