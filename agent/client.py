@@ -34,12 +34,18 @@ from vxpu.wire.node import (
     Refused,
     RemoteExec,
     RemoteExit,
+    RemoteHangup,
     RemoteOutput,
+    RemoteSignal,
+    RemoteStarted,
+    RemoteTaken,
     Sync,
 )
 from vxpu.wire.usage import SIGNATURE_HEADER, UsageAnswer
 
-_FROM_SERVER: TypeAdapter[Desired | Poke | Refused | RemoteExec] = TypeAdapter(FromServer)
+ToProgram = RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup
+FromProgram = RemoteStarted | RemoteOutput | RemoteExit
+_FROM_SERVER: TypeAdapter[Desired | Poke | Refused | ToProgram] = TypeAdapter(FromServer)
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 5.0
 OPEN_S = 8.0
@@ -55,7 +61,9 @@ class Host(Protocol):
 
     def on_desired(self, desired: Desired, *, sent_mono_ns: int | None, received_mono_ns: int) -> None: ...
 
-    def on_exec(self, order: RemoteExec, send: Callable[[RemoteOutput | RemoteExit], None]) -> None: ...
+    def on_exec(self, order: ToProgram, send: Callable[[FromProgram], None]) -> None: ...
+
+    def on_disconnect(self) -> None: ...
 
 
 @dataclass(slots=True)
@@ -139,7 +147,10 @@ class Link:
             await socket.send(hello.model_dump_json())
             self.is_connected, self.trouble = True, ""
             self.wake.set()
-            await _first_to_fail(self._beat(session), self._send(session), self._listen(session))
+            try:
+                await _first_to_fail(self._beat(session), self._send(session), self._listen(session))
+            finally:
+                self.host.on_disconnect()
 
     async def _beat(self, session: Session) -> None:
         while True:
@@ -158,7 +169,7 @@ class Link:
     async def _listen(self, session: Session) -> None:
         loop = asyncio.get_running_loop()
 
-        def send(frame: RemoteOutput | RemoteExit) -> None:
+        def send(frame: FromProgram) -> None:
             loop.call_soon_threadsafe(session.outbox.put_nowait, frame.model_dump_json())
 
         while True:
@@ -175,7 +186,7 @@ class Link:
                     self.wake.set()
                 case Refused():
                     sys.stderr.write(f"link: the server refused a frame: {message.code}: {message.detail}\n")
-                case RemoteExec():
+                case _:
                     self.host.on_exec(message, send)
 
     def _take(self, session: Session, desired: Desired, received: int) -> None:

@@ -18,7 +18,7 @@ import httpx
 
 from agent import status
 from agent.books import Books
-from agent.client import Link, post_usage
+from agent.client import FromProgram, Link, ToProgram, post_usage
 from agent.clock import Anchor, ServerClock
 from agent.config import Config
 from agent.credential import Credential, NotEnrolled
@@ -29,10 +29,11 @@ from agent.enforce.select import open_enforcer
 from agent.host import boot_id
 from agent.keeper import Keeper
 from agent.reconcile import SECOND_NS, decide
+from agent.remote import RemotePrograms
 from agent.spool import Spool
 from agent.state import State
 from vxpu.states import LeaseState
-from vxpu.wire.node import Desired, DesiredLease, LeaseReport, RemoteExec, RemoteExit, RemoteOutput, Sync
+from vxpu.wire.node import Desired, DesiredLease, LeaseReport, Sync
 from vxpu.wire.usage import MAX_BATCH
 
 BUSY_S = 0.05
@@ -93,6 +94,7 @@ class Daemon:
             self.config, state=self.keeper.state, enforcer=self.enforcer, credential=self.credential,
             now_s=self._now_s, grace_s=lambda: self.grace_s,
         )  # fmt: skip
+        self.remote = RemotePrograms(self.doorway)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
         sys.stderr.write(f"vxpu-agent: {self.credential.node_id}: {self.enforcer.isolation}: {self.enforcer.detail}\n")
@@ -196,8 +198,11 @@ class Daemon:
             self._told = {seq: told for seq, told in self._told.items() if seq > desired.answers_seq}
         self.kick.set()
 
-    def on_exec(self, order: RemoteExec, send: Callable[[RemoteOutput | RemoteExit], None]) -> None:
-        self.doorway.spawn_remote(order, send)
+    def on_exec(self, order: ToProgram, send: Callable[[FromProgram], None]) -> None:
+        self.remote.take(order, send)
+
+    def on_disconnect(self) -> None:
+        self.remote.leave()
 
     def _enrol_once(self) -> None:
         if self.credential.enrolment is not None:

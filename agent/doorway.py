@@ -7,7 +7,6 @@ process of their own from then on, so a restart of the agent is not noticed by t
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import os
 import socket
@@ -16,11 +15,10 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TypeVar, cast
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from agent.config import Config
 from agent.credential import BadLeaseToken, Credential
@@ -30,15 +28,12 @@ from agent.enforce.place import HOME
 from agent.enforce.port import Enforcer
 from agent.state import SliceRecord, State
 from vxpu.states import LeaseState
-from vxpu.wire.exec import ExecEnded, ExecRefused, ExecRequest, ExecStarted, FromAgent
-from vxpu.wire.node import RemoteExec, RemoteExit, RemoteOutput
+from vxpu.wire.exec import ExecRefused, ExecRequest
 
-_FROM_SHIM: TypeAdapter[ExecStarted | ExecRefused | ExecEnded] = TypeAdapter(FromAgent)
 T = TypeVar("T")
 REQUEST_S = 5.0
 REQUEST_BYTES = 1 << 20
 STANDARD = 3
-OUTPUT_BYTES = 64 * 1024
 # What would point the guest elsewhere than its slice does; harmless to the fence, so this is tidiness, not a defence.
 SLICE_OWN = ("LD_", "OCL_ICD_", "OPENCL_", "POCL_", "VXPU_")
 
@@ -65,7 +60,7 @@ class Peer:
 
 
 class Doorway:
-    """Listens for programs to start, on the node and through the server."""
+    """Listens for programs to start on the node; `agent.remote` starts those that the server asks for."""
 
     def __init__(
         self, config: Config, *, state: State, enforcer: Enforcer, credential: Credential, now_s: Callable[[], int],
@@ -157,34 +152,6 @@ class Doorway:
             del fixed["OCL_ICD_VENDORS"]
             fixed["LD_PRELOAD"] = str(self.config.library)
         return {**base_environment(), **asked, **fixed}
-
-    async def run_remote(self, order: RemoteExec, send: Callable[[RemoteOutput | RemoteExit], None]) -> None:
-        """A program that the server asks for: output and exit go back as frames."""
-        ours, theirs = socket.socketpair()
-        pipes = [os.pipe() for _ in range(2)]
-        stdin = os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            request = ExecRequest(lease_token=order.lease_token, argv=order.argv, env=order.env)
-            self.start(request, [stdin, pipes[0][1], pipes[1][1], theirs.fileno()])
-        except (Refused, ValidationError) as error:
-            for reader, _ in pipes:
-                os.close(reader)
-            ours.close()
-            send(RemoteExit(exec_id=order.exec_id, code=126, detail=str(error)[:400]))
-            return
-        finally:
-            theirs.close()
-            for descriptor in (stdin, pipes[0][1], pipes[1][1]):
-                os.close(descriptor)
-        streams = (("stdout", pipes[0][0]), ("stderr", pipes[1][0]))
-        pumps = [in_thread(partial(_pump, order.exec_id, name, reader, send)) for name, reader in streams]
-        ending = asyncio.create_task(in_thread(lambda: _last_word(ours)))
-        await asyncio.gather(*pumps)
-        code, detail = await ending
-        send(RemoteExit(exec_id=order.exec_id, code=code, detail=detail))
-
-    def spawn_remote(self, order: RemoteExec, send: Callable[[RemoteOutput | RemoteExit], None]) -> None:
-        self._spawn(self.run_remote(order, send))
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -287,21 +254,3 @@ def _open_as(peer: Peer, cwd: str) -> int:
         os.close(folder)
         raise PermissionError(1, "it is not the folder that the caller stands in")
     return folder
-
-
-def _pump(exec_id: str, name: str, reader: int, send: Callable[[RemoteOutput | RemoteExit], None]) -> None:
-    with os.fdopen(reader, "rb", buffering=0) as stream:
-        while data := stream.read(OUTPUT_BYTES):
-            text = base64.b64encode(data).decode()
-            send(RemoteOutput(exec_id=exec_id, stream="stdout" if name == "stdout" else "stderr", data=text))
-
-
-def _last_word(client: socket.socket) -> tuple[int, str]:
-    """(code, detail) of the program's end, from the shim's final message."""
-    last: ExecStarted | ExecRefused | ExecEnded = ExecEnded(code=125, platform="the program's shim died")
-    with client, client.makefile() as lines:
-        for line in lines:
-            last = _FROM_SHIM.validate_json(line)
-    if isinstance(last, ExecRefused):
-        return 126, f"{last.code}: {last.detail}"
-    return (last.code, last.platform) if isinstance(last, ExecEnded) else (125, "the program's shim died")

@@ -14,7 +14,6 @@ import pytest
 from tests.agent.agents import ROOT, Agent, run_in, running_agent, settle
 from tests.agent.bench import skip_unless_root, wait_for
 from vxpu.slices import Slice
-from vxpu.wire.node import RemoteExec, RemoteExit, RemoteOutput
 
 
 @pytest.fixture
@@ -98,17 +97,6 @@ def test_the_callers_folder_is_seen_read_only(agent: Agent) -> None:
     program = run_in(agent, "lse_a", "sh", "-c", script, token=agent.peer.lease_token(), cwd=str(ROOT))
     out, said = program.communicate(timeout=40)
     assert (program.returncode, out) == (0, f"{ROOT}\n"), said
-
-
-def test_a_program_of_the_server_runs_without_a_terminal(agent: Agent) -> None:
-    agent.peer.want()
-    agent.wait_state("ready")
-    order = RemoteExec(exec_id="x1", lease_token=agent.peer.lease_token(), argv=["sh", "-c", "echo hi; exit 4"])
-    agent.peer.sockets[0].send(order.model_dump_json())
-    wait_for(lambda: any(isinstance(frame, RemoteExit) for frame in agent.peer.frames), what="the exit comes back")
-    outputs = [frame.data for frame in agent.peer.frames if isinstance(frame, RemoteOutput)]
-    (ended,) = [frame for frame in agent.peer.frames if isinstance(frame, RemoteExit)]
-    assert (outputs, ended.code) == (["aGkK"], 4)
 
 
 def test_a_superseded_token_kills_and_begins_anew(agent: Agent) -> None:
