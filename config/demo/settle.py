@@ -41,6 +41,7 @@ def settle(stage: Stage, folder: Path) -> tuple[list[Settled], dict[str, Any]]:
     sleep_until(ends_at + 0.2)
     books = _await_books(stage, ends_at)
     papers = []
+    _empty(folder)
     for letter in LETTERS:
         mine = stage.bought[letter]
         invoice = _close(stage, mine, ends_at)
@@ -95,6 +96,12 @@ def _close(stage: Stage, mine: Bought, ends_at: float) -> dict[str, Any]:
         f"{mine.tenant.letter}: one invoice", one, f"{made['number']}  {made['total']} {made['currency']}"
     )
     return dict(mine.tenant.admin.get(f"invoices/{made['id']}"))
+
+
+def _empty(folder: Path) -> None:
+    """The folder shows this run's invoices; those of earlier runs are in the database."""
+    for file in folder.glob("*-INV-*"):
+        file.unlink()
 
 
 def write_files(mine: Bought, invoice: dict[str, Any], folder: Path) -> None:
