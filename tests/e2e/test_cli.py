@@ -60,7 +60,9 @@ def test_a_program_runs_in_the_callers_folder_with_its_streams(vxpu: Vxpu, ready
     ran = vxpu(
         "run", "--lease", lease, "--", "sh", "-c", "cat; pwd; test -f README.md; echo $? >&2; exit 7", stdin="hi\n"
     )
-    assert (ran.returncode, ran.stdout, ran.stderr) == (7, f"hi\n{ROOT}\n", "0\n")
+    assert (ran.returncode, ran.stderr) == (7, "0\n")
+    # A folder below one that is the slice's own to write, like /tmp, shows elsewhere.
+    assert ran.stdout in {f"hi\n{ROOT}\n", "hi\n/workdir\n"}
 
 
 def test_a_signal_reaches_the_program(environment: dict[str, str], ready_lease: ReadyLease) -> None:
