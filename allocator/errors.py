@@ -20,6 +20,24 @@ class LeaseLost(Conflict):
     title = "The lease is in another state by now."
 
 
+class LeaseNotReady(Conflict):
+    code = "lease_not_ready"
+    title = "The lease is not ready: nothing can be started in it."
+
+
+class TooManyExecs(Conflict):
+    code = "too_many_execs"
+    title = "As many programs run in this lease through the server as may at a time."
+
+
+class ExecUnavailable(DomainError):
+    """Programs on a tenant's own node (`vxpu run`) do not need it."""
+
+    code = "exec_unavailable"
+    status = 503
+    title = "Valkey cannot be reached; nothing can be started or read through the server."
+
+
 class HoldLapsed(Conflict):
     code = "hold_lapsed"
     title = "The hold lapsed before it was confirmed."

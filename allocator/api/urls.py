@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from allocator.api import views
+from allocator.api import exec_views, views
 
 urlpatterns = [
     path("enrolments", views.EnrolmentsView.as_view()),
@@ -18,6 +18,8 @@ urlpatterns = [
     path("leases/<str:lease>", views.LeaseView.as_view()),
     path("leases/<str:lease>/token", views.LeaseTokenView.as_view()),
     path("leases/<str:lease>/usage", views.LeaseUsageView.as_view()),
+    path("leases/<str:lease>/execs", exec_views.ExecsView.as_view()),
+    path("leases/<str:lease>/execs/<str:exec>", exec_views.ExecView.as_view()),
     path("quarantined-usage", views.QuarantineView.as_view()),
     path("quarantined-usage/<str:quarantined>/release", views.ReleaseUsageView.as_view()),
     path("quarantined-usage/<str:quarantined>/dismiss", views.DismissUsageView.as_view()),

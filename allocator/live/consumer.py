@@ -8,27 +8,36 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from channels.exceptions import StopConsumer
-from channels.generic.websocket import AsyncWebsocketConsumer
-from channels.utils import await_many_dispatch
 from django.utils import timezone
 from pydantic import TypeAdapter, ValidationError
 
 from allocator.errors import NodeRevoked
-from allocator.live.hub import DATABASE_AWAY, hub, in_database
+from allocator.live.hub import DATABASE_AWAY, VALKEY_AWAY, hub, in_database
+from allocator.live.plain import TRY_AGAIN, UNAUTHENTICATED, PlainConsumer
+from allocator.live.relay import Relay
 from allocator.services import authenticate
 from allocator.services import sync as heartbeat
 from allocator.services._desired import Orders
 from allocator.services.poke import News
 from plumbing.errors import DomainError
 from vxpu.wire import WIRE_VERSION
-from vxpu.wire.node import FromAgent, Hello, Poke, Refused, Sync
+from vxpu.wire.node import (
+    FromAgent,
+    Hello,
+    Poke,
+    Refused,
+    RemoteExec,
+    RemoteExit,
+    RemoteHangup,
+    RemoteOutput,
+    RemoteStarted,
+    Sync,
+    ToProgram,
+)
 
 log = logging.getLogger(__name__)
 
-UNAUTHENTICATED = 4401
 REVOKED = 4403
-TRY_AGAIN = 1013
 MAX_FRAME = 1024 * 1024
 _FRAMES: TypeAdapter[Any] = TypeAdapter(FromAgent)
 
@@ -41,26 +50,24 @@ def _sync(node_id: UUID, boot_id: str, message: Sync) -> Orders:
     return heartbeat.sync(node_id=node_id, boot_id=boot_id, message=message, now=timezone.now())
 
 
-class NodeConsumer(AsyncWebsocketConsumer):
+class NodeConsumer(PlainConsumer):
     """Closes 4401 for a token that does not hold, 4403 for a revoked node; 1013 asks to come again."""
 
     node_id: UUID | None = None
     boot_id: str | None = None
     _timer: asyncio.TimerHandle | None = None
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        # As Channels does it, without its layer: see hub.py.
-        self.scope, self.base_send = scope, send
-        try:
-            await await_many_dispatch([receive], self.dispatch)
-        except StopConsumer:
-            return
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        # The programs that were asked for over this connection; of others it may not speak.
+        self._relays: dict[str, Relay] = {}
+        self._in_order = asyncio.Lock()
 
     async def connect(self) -> None:
         # Accepted before it is judged: only an open socket can carry a close code.
         await self.accept()
         try:
-            node_id = await in_database(_authenticate, self._bearer())
+            node_id = await in_database(_authenticate, self.bearer())
         except NodeRevoked:
             await self.close(code=REVOKED)
         except DomainError:
@@ -76,6 +83,8 @@ class NodeConsumer(AsyncWebsocketConsumer):
         if self.node_id is not None:
             hub().leave(str(self.node_id), self)
             self.node_id = None
+        lost, self._relays = self._relays, {}
+        await asyncio.gather(*(relay.lose() for relay in lost.values()))
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         if self.node_id is None:
@@ -93,7 +102,7 @@ class NodeConsumer(AsyncWebsocketConsumer):
         elif isinstance(frame, Sync):
             await self._answer(self.node_id, frame)
         else:
-            await self._refuse("no_such_exec", "No program was started over this connection.")
+            await self._relay(frame)
 
     async def _greet(self, hello: Hello) -> None:
         if hello.wire_version != WIRE_VERSION:
@@ -125,6 +134,41 @@ class NodeConsumer(AsyncWebsocketConsumer):
         elif self.node_id is not None:
             await self.send(text_data=Poke().model_dump_json())
 
+    async def pass_on(self, order: ToProgram) -> None:
+        """From the hub: an order for one program."""
+        async with self._in_order:
+            if self.node_id is None:
+                return
+            if isinstance(order, RemoteExec):
+                self._relays[order.exec_id] = Relay(order.exec_id, self._order)
+            if (relay := self._relays.get(order.exec_id)) is None:
+                return
+            await self._order(order)
+            if isinstance(order, RemoteHangup):
+                await relay.outlive_client()
+
+    async def _order(self, order: ToProgram) -> None:
+        await self.send(text_data=order.model_dump_json())
+
+    async def _relay(self, frame: RemoteStarted | RemoteOutput | RemoteExit) -> None:
+        relay = self._relays.get(frame.exec_id)
+        if relay is None:
+            await self._refuse("no_such_exec", "No such program was asked for over this connection.")
+            return
+        try:
+            await relay.take(frame)
+        except ValueError as error:
+            await self._refuse("bad_frame", str(error)[:400])
+        except VALKEY_AWAY:
+            # Not one try for each program: every try holds this connection's heartbeats up.
+            log.warning("Valkey is away; the programs of node %s are ended", self.node_id, exc_info=True)
+            for given_up in list(self._relays.values()):
+                await given_up.give_up()
+            self._relays.clear()
+        else:
+            if isinstance(frame, RemoteExit):
+                self._relays.pop(frame.exec_id, None)
+
     def _set_timer(self, at: datetime | None) -> None:
         """Poke at the very moment when the clock changes the orders; the beat would be up to a second late."""
         if self._timer is not None:
@@ -136,8 +180,3 @@ class NodeConsumer(AsyncWebsocketConsumer):
 
     async def _refuse(self, code: str, detail: str) -> None:
         await self.send(text_data=Refused(code=code, detail=detail).model_dump_json())
-
-    def _bearer(self) -> str:
-        headers = dict(self.scope["headers"])
-        scheme, _, token = headers.get(b"authorization", b"").decode("latin-1").partition(" ")
-        return token.strip() if scheme.lower() == "bearer" else ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
-from functools import lru_cache
 from typing import Literal
 from uuid import UUID
 
 import redis
-from django.conf import settings
+
+from allocator.services._valkey import valkey
 
 log = logging.getLogger(__name__)
 
@@ -30,11 +30,6 @@ def close(*, node_id: UUID) -> None:
 
 def _publish(node_id: UUID, news: News) -> None:
     try:
-        _client(settings.REDIS_URL).publish(CHANNEL, json.dumps({"node": str(node_id), "news": news}))
+        valkey().publish(CHANNEL, json.dumps({"node": str(node_id), "news": news}))
     except (redis.RedisError, OSError):
         log.warning("No way to node %s; it will ask at its next heartbeat", node_id, exc_info=True)
-
-
-@lru_cache(maxsize=4)
-def _client(url: str) -> redis.Redis:
-    return redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
