@@ -23,6 +23,7 @@ from config.stack import Stack
 pytestmark = [pytest.mark.stack, pytest.mark.native, pytest.mark.timeout(240)]
 ReadyLease = Callable[..., dict[str, Any]]
 StartGuest = Callable[..., Guest]
+DOWN_S = 5.0
 
 
 @pytest.fixture
@@ -54,6 +55,15 @@ def check_windows(tenant: Tenant, lease: str) -> None:
     assert usage["windows_counted"] == len(usage["windows"]) == len(set(starts_of(usage)))
 
 
+def keep_down(stack: Stack, part: str, *, seconds: float) -> None:
+    """kill -9, and again as often as the launcher starts it anew."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if part in stack.pids:
+            stack.kill9(part)
+        time.sleep(0.1)
+
+
 def release(tenant: Tenant, bought: dict[str, Any]) -> None:
     tenant.member.post(f"reservations/{bought['id']}/release")
     wait_until(lambda: tenant.member.get(f"leases/{bought['lease']['id']}"), lambda row: row["state"] == "gone",
@@ -72,8 +82,7 @@ def test_a_job_survives_the_death_of(
     try:
         guest.wait_steady()
         for part in parts:
-            stack.kill9(part)
-            time.sleep(2 * WINDOW_S)
+            keep_down(stack, part, seconds=DOWN_S)
             stack.wait_healthy(part)
         assert guest.process.poll() is None, guest.said()
         time.sleep(2 * WINDOW_S)
