@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -61,7 +61,7 @@ def run(path: str, argv: list[str] | None = None) -> ExecEnded:
         agent.close()
 
 
-def line(message: dict[str, object]) -> bytes:
+def line(message: Mapping[str, object]) -> bytes:
     return json.dumps(message).encode() + b"\n"
 
 
