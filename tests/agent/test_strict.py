@@ -218,7 +218,7 @@ def test_nothing_is_left_after_removal(strict: Bench) -> None:
     a = strict.make()
     strict.shell(a, "echo x > /tmp/x")
     strict.end(a)
-    assert "lse_a" not in Path("/proc/self/mountinfo").read_text()
+    assert str(strict.config.run_dir / "slices" / "lse_a") not in Path("/proc/self/mountinfo").read_text()
     assert list((strict.config.run_dir / "slices").iterdir()) == []
     assert not (strict.config.run_dir / "uid" / "64101").exists()
     assert host_pid_of(str(strict.config.run_dir)) is None
