@@ -80,9 +80,11 @@ class Hub:
             self._loops = [asyncio.create_task(self._listen()), asyncio.create_task(self._beat())]
 
     async def stop(self) -> None:
-        for loop in self._loops:
-            loop.cancel()
-        await asyncio.gather(*self._loops, return_exceptions=True)
+        running = set(self._loops)
+        while running:  # asgiref swallows a cancellation that meets a thread at work
+            for loop in running:
+                loop.cancel()
+            _, running = await asyncio.wait(running, timeout=0.2)
         self._loops = []
         await self.valkey.aclose()
 

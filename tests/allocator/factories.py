@@ -54,11 +54,16 @@ def make_wish(**over: Any) -> Wish:
 
 @db.transaction
 def book(
-    wish: Wish, *, now: datetime = NOON, hold_until: datetime | None = None, owner: UUID | None = None
+    wish: Wish,
+    *,
+    now: datetime = NOON,
+    hold_until: datetime | None = None,
+    owner: UUID | None = None,
+    tenant_id: UUID = TENANT,
 ) -> LeaseView:
     """Search and book as the shop does it. Raises DoesNotFit."""
     return facade.book(
-        tenant_id=TENANT,
+        tenant_id=tenant_id,
         owner=owner or new_uuid(),
         wish=wish,
         candidates=facade.propose(wish=wish, now=now),

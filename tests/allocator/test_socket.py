@@ -4,116 +4,32 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import partial
-from typing import Any
 from uuid import UUID
 
 import pytest
 from asgiref.sync import sync_to_async
-from asgiref.testing import ApplicationCommunicator
 from django.conf import settings
 from django.db import connection
 
-from allocator.live.consumer import NodeConsumer
-from allocator.live.hub import Hub, hub
+from allocator.live.hub import Hub
 from allocator.locks import lock_node
 from allocator.models import Pulse
 from allocator.services import enrol, poke
 from plumbing import db
-from plumbing.rowsec import system_scope
 from tests.allocator.factories import Node, book, make_wish
+from tests.allocator.links import HELLO, Link, greeted, in_system, now, poked, run, sync_frame
 from tests.racing import OtherConnection
 from tests.servers import Servers, admin
 from vxpu.ids import encode
-from vxpu.wire.node import SOCKET_PATH, Sync
 
 pytestmark = pytest.mark.usefixtures("committed_system")
-
-HELLO = {"type": "hello", "wire_version": 1, "agent_version": "test", "boot_id": "b1"}
-
-
-def now() -> datetime:
-    return datetime.now(UTC)
 
 
 @pytest.fixture
 def node() -> Node:
     return Node(now=now())
-
-
-class Link:
-    """The agent's end of a WebSocket."""
-
-    def __init__(self, token: str) -> None:
-        scope = {"type": "websocket", "path": SOCKET_PATH, "headers": [(b"authorization", f"Bearer {token}".encode())]}
-        self._app: Any = ApplicationCommunicator(NodeConsumer.as_asgi(), scope)  # type: ignore[no-untyped-call] # asgiref has no types here
-
-    async def connect(self) -> None:
-        await self._app.send_input({"type": "websocket.connect"})
-        assert (await self._app.receive_output(10))["type"] == "websocket.accept"
-
-    async def send(self, frame: dict[str, Any] | str) -> None:
-        text = frame if isinstance(frame, str) else json.dumps(frame)
-        await self._app.send_input({"type": "websocket.receive", "text": text})
-
-    async def answer(self, *, wanted: str) -> dict[str, Any]:
-        """The next frame of a type; pokes that come in between are passed over."""
-        while True:
-            frame: dict[str, Any] = json.loads((await self._app.receive_output(10))["text"])
-            if frame["type"] == wanted:
-                return frame
-
-    async def close_code(self) -> int:
-        """Pokes that were on their way are passed over."""
-        while True:
-            frame = await self._app.receive_output(10)
-            if frame["type"] == "websocket.close":
-                return int(frame["code"])
-
-    async def is_quiet(self) -> bool:
-        return bool(await self._app.receive_nothing(0.3))
-
-    async def hang_up(self) -> None:
-        await self._app.send_input({"type": "websocket.disconnect", "code": 1000})
-        await self._app.wait(10)
-
-
-def sync_frame(node: Node) -> dict[str, Any]:
-    message = Sync(seq=7, sent_at=now(), devices=node.devices, leases=[])
-    found: dict[str, Any] = json.loads(message.model_dump_json())
-    return found
-
-
-def run(story: Callable[[], Awaitable[None]]) -> None:
-    async def whole() -> None:
-        await story()
-        await hub().stop()
-
-    asyncio.run(whole())
-
-
-async def greeted(node: Node) -> Link:
-    link = Link(node.token(now=now()))
-    await link.connect()
-    await link.send(HELLO)
-    return link
-
-
-async def poked(link: Link, node: Node) -> None:
-    """Poke until it is heard: the hub subscribes a moment after the first node is there."""
-    while await link.is_quiet():
-        await sync_to_async(poke.poke)(node_id=node.id)
-    await link.answer(wanted="poke")
-
-
-def in_system(call: Callable[[], Any]) -> Awaitable[Any]:
-    def scoped() -> Any:
-        with system_scope():
-            return call()
-
-    return sync_to_async(scoped)()
 
 
 @db.transaction
