@@ -7,7 +7,6 @@ and second field, nanoseconds; Documentation/scheduler/sched-stats.rst). Their s
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,11 @@ class Calibration:
     rounds: int
 
 
-def calibrate(*, seconds: int) -> Calibration:
-    """Run the program free for `seconds` and read its threads' times from outside. Raises GuestFailed."""
+def calibrate(*, seconds: int, units: int) -> Calibration:
+    """Run the program free for `seconds` on a device of `units` cores; its times are read from outside.
+
+    Raises GuestFailed.
+    """
     guest = Guest.start_outside("saturate", "--seconds", str(seconds + 1))
     try:
         guest.wait_steady()
@@ -33,7 +35,7 @@ def calibrate(*, seconds: int) -> Calibration:
         began = time.monotonic_ns()
         time.sleep(seconds)
         on_core_after, in_line_after = _times(guest.process.pid)
-        all_cores = (time.monotonic_ns() - began) * (os.cpu_count() or 1)
+        all_cores = (time.monotonic_ns() - began) * units
         _, report = guest.finish()
     finally:
         guest.stop()
