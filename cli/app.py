@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from cli.commands import account, catalogue, lease, money, raw, reserve, run
+from cli.commands import account, catalogue, lease, money, raw, remote, reserve, run
 
 app = typer.Typer(
     name="vxpu",
@@ -23,6 +23,8 @@ app.command()(catalogue.offers)
 app.add_typer(reserve.app, name="reserve")
 app.add_typer(lease.app, name="lease")
 app.command(context_settings={"allow_interspersed_args": False})(run.run)
+app.command("exec")(remote.exec_)
+app.command()(remote.logs)
 app.add_typer(catalogue.device, name="device")
 app.add_typer(catalogue.node, name="node")
 app.add_typer(money.app, name="invoice")

@@ -59,6 +59,7 @@ _BY_PLATFORM_END = {
     "node_lost": ExitCode.NODE_LOST,
     "unreachable": ExitCode.NODE_LOST,
     "superseded": ExitCode.NODE_LOST,
+    "unavailable": ExitCode.UNAVAILABLE,
 }
 
 

@@ -31,8 +31,8 @@ connection carries the same one, so nothing is bought twice.
 | 13, 14 | rate limited; server unavailable |
 | 130, 143 | interrupted; terminated |
 
-`vxpu run` passes its program's own code through; what the platform has to say there is 64 + the code above (67 no
-capacity, 73 waited too long, 74 pre-empted, 75 expired or released, 76 node lost).
+`vxpu run` and `vxpu exec` pass their program's own code through; what the platform has to say there is 64 + the code
+above (67 no capacity, 73 waited too long, 74 pre-empted, 75 expired or released, 76 node lost, 78 server unavailable).
 """
 
 
