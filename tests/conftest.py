@@ -22,6 +22,7 @@ from pytest_django import DjangoDbBlocker
 
 from plumbing.rowsec import system_scope
 from tests import servers as session_servers
+from tests import soak
 from tests.servers import Servers
 
 _session = contextlib.ExitStack()
@@ -99,3 +100,15 @@ def committed_system(committed_db: str) -> Iterator[str]:
     """`committed_db` in the system scope (of the test's own thread; `racing.race` sees to its threads)."""
     with system_scope():
         yield committed_db
+
+
+@pytest.fixture
+def say_figures(capsys: pytest.CaptureFixture[str], request: pytest.FixtureRequest) -> soak.SayFigures:
+    """``say_figures(rounds=100, losses=0)``: one line on the screen, one in var/test/soak.jsonl."""
+
+    def say(**figures: object) -> None:
+        line = soak.keep_figures(request.node.name.removeprefix("test_"), figures)
+        with capsys.disabled():
+            print(f"\n{line}", flush=True)
+
+    return say

@@ -49,11 +49,16 @@ def run(command: list[str], env: dict[str, str], *, timeout: float = 60) -> subp
     return subprocess.run(command, env=env, capture_output=True, text=True, timeout=timeout, check=False)
 
 
-def run_tool(name: str, *args: str, env: dict[str, str]) -> str:
+def run_tool(name: str, *args: str, env: dict[str, str], timeout: float = 60) -> str:
     """Run one of native/tests' programs; its output, after it ended well."""
-    done = run([str(BUILD / "tests" / name), *args], env)
+    done = run([str(BUILD / "tests" / name), *args], env, timeout=timeout)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
     return done.stdout.strip()
+
+
+def figures(out: str) -> dict[str, int]:
+    """What a tool printed as ``name=number`` words."""
+    return {name: int(value) for name, value in (word.split("=") for word in out.split())}
 
 
 PRELUDE = """

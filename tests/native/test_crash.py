@@ -11,6 +11,7 @@ from tests.native.conftest import MakeEnv, MakeRegion
 from tests.native.guests import BUILD, run, run_tool
 from tests.native.region import MIB, NATIVE, Region
 
+LedgerEnv = Callable[[Region], dict[str, str]]
 SOURCES = "".join(path.read_text() for path in (NATIVE / "src").glob("*.c"))
 POINTS = sorted(set(re.findall(r'VX_CRASH\("([\w.]+)"\)', SOURCES)))
 
@@ -23,18 +24,22 @@ def leave_a_dead_slot(region: Region) -> None:
     region.put("usage", 32, 0)
 
 
-@pytest.mark.native
-@pytest.mark.parametrize("point", POINTS)
-def test_death_there_returns_every_byte(
-    make_region: MakeRegion, make_env: MakeEnv, ledger_env: Callable[[Region], dict[str, str]], point: str
-) -> None:
-    region = make_region(limit=8 * MIB, share=300)
+def die_at(point: str, region: Region, make_env: MakeEnv, ledger_env: LedgerEnv) -> None:
+    """A guest dies there; the whole limit is the next one's, and soon."""
     leave_a_dead_slot(region)
     dead = run([str(BUILD / "tests/guest"), "cycle", "20000"], make_env(region, VXPU_CRASH_AT=point))
     assert dead.returncode == -signal.SIGKILL, (dead.returncode, dead.stderr)
     began = time.monotonic()
     assert run_tool("ledger", "reserve", str(8 * MIB), env=ledger_env(region)) == "got=1 free=0"
     assert time.monotonic() - began < 5  # bounded: nobody waits for the dead
+
+
+@pytest.mark.native
+@pytest.mark.parametrize("point", POINTS)
+def test_death_there_returns_every_byte(
+    make_region: MakeRegion, make_env: MakeEnv, ledger_env: LedgerEnv, point: str
+) -> None:
+    die_at(point, make_region(limit=8 * MIB, share=300), make_env, ledger_env)
 
 
 def test_the_documentation_lists_exactly_these_points() -> None:

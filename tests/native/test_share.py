@@ -3,23 +3,20 @@
 Upper bounds are tight, since the layer owes them; lower ones are wide, since the machine may be busy.
 """
 
+import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.native.conftest import MakeEnv, MakeRegion
-from tests.native.guests import BUILD, run_tool
-from tests.native.region import Region
+from tests.native.guests import BUILD, figures, run_tool
+from tests.native.region import MIB, Region
 
 UNITS = 2
 GUEST = str(BUILD / "tests/guest")
 LOOPS = 20_000
-
-
-def figures(out: str) -> dict[str, int]:
-    return {name: int(value) for name, value in (word.split("=") for word in out.split())}
 
 
 def permille(out: str) -> int:
@@ -120,6 +117,30 @@ def test_a_closed_lease_frees_a_waiter(waiter: tuple[Region, subprocess.Popen[by
     region, guest = waiter
     region.flag(2)
     assert guest.wait(timeout=20) == 0
+
+
+@pytest.mark.native
+def test_a_guest_killed_asleep_in_the_layer_leaves_nothing(
+    waiter: tuple[Region, subprocess.Popen[bytes]], ledger_env: Callable[[Region], dict[str, str]]
+) -> None:
+    region, guest = waiter
+    assert guest.poll() is None
+    guest.kill()
+    assert guest.wait() == -signal.SIGKILL
+    assert run_tool("ledger", "reserve", str(64 * MIB), env=ledger_env(region)) == "got=1 free=0"
+
+
+@pytest.mark.native
+@pytest.mark.usefixtures("warm")
+def test_a_guest_killed_under_an_unreaped_kernel_leaves_nothing(
+    make_region: MakeRegion, make_env: MakeEnv, ledger_env: Callable[[Region], dict[str, str]]
+) -> None:
+    region = make_region()
+    dead = subprocess.run(
+        [GUEST, "busy", str(LOOPS)], env=make_env(region, GUEST_MS="1500", VXPU_CRASH_AT="launch.tracked"), check=False
+    )
+    assert dead.returncode == -signal.SIGKILL
+    assert run_tool("ledger", "reserve", str(64 * MIB), env=ledger_env(region)) == "got=1 free=0"
 
 
 @pytest.mark.native
