@@ -32,7 +32,7 @@ native:  ## build native/build/libvxpu.so
 test: $(VENV)/.dev native  ## everything needed for the tests, and the tests
 	@exec $(PY) -m tests.lanes fast alone
 
-quick: $(VENV)/.dev  ## style and the tests that need no server (< 60 s)
+quick: $(VENV)/.dev  ## style, the pure rooms, the wire, the command line, the house rules (< 60 s)
 	@$(PY) -m ruff check .
 	@exec $(PY) -m tests.lanes quick
 

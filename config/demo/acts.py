@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
 from typing import Any
 
 from config.demo.calibrate import calibrate
@@ -36,7 +37,7 @@ def prepare(stage: Stage) -> None:
         f"{device['capacity_permille']} permille for sale, isolation {device['isolation']}"
     )
     price = publish_prices(stage.operator, kind=str(device["kind"]))
-    stage.screen.say(f"list price {price['unit_price']} {price['currency']} per {price['unit']}")
+    stage.screen.say(f"list price {Decimal(price['unit_price']).normalize():f} {price['currency']} per {price['unit']}")
     stage.screen.say(f"offers: {', '.join(put_on_the_shelf(stage.operator, device))}")
     stage.began_at = math.ceil(time.time())  # the price holds from before this, and nothing was sold yet
     run = format(int(time.time()), "x")
