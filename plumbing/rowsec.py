@@ -43,23 +43,32 @@ def _rollback_restores() -> bool:
     return bool(connection.needs_rollback or status in {TransactionStatus.INERROR, TransactionStatus.UNKNOWN})
 
 
-def _restore(before: tuple[str, str]) -> None:
-    """A connection that cannot be told any more must not be used with the wrong scope: it is closed."""
+def _restore(before: tuple[str, str], *, failed: bool) -> None:
+    """A connection that cannot be told any more must not be used with the wrong scope: it is closed.
+
+    In a transaction that did well so far the loss is raised: Django takes the transaction of a closed connection for
+    rolled back, commits nothing and says nothing.
+    """
     try:
         _switch(*before)
     except (OperationalError, InterfaceError):
         log.warning("Lost the database at the end of a scope", exc_info=True)
+        in_transaction = connection.in_atomic_block
         connection.close()
+        if in_transaction and not failed:
+            raise
 
 
 @contextmanager
 def _scope(tenant: str, system: str) -> Iterator[None]:
     before = _switch(tenant, system)
+    failed = True
     try:
         yield
+        failed = False
     finally:
         if not _rollback_restores():
-            _restore(before)
+            _restore(before, failed=failed)
 
 
 @contextmanager

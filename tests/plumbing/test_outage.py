@@ -12,13 +12,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection, transaction
 from psycopg_pool import ConnectionPool
 
 from config.embedded import RunningPostgres, start_postgres
+from plumbing.models import OutboxEvent
 from plumbing.pool import forget_scope
 from plumbing.rowsec import current_scope, system_scope
 from tests.servers import Servers, admin
@@ -121,3 +123,16 @@ def test_a_connection_that_is_lost_in_a_scope_is_closed(committed_db: str, serve
     assert first.closed
     connection.close()  # as Django does between requests
     assert current_scope() == (None, False)
+
+
+def test_a_connection_that_is_lost_at_the_end_of_a_scope_is_no_silent_commit(
+    committed_db: str, servers: Servers
+) -> None:
+    """Django takes the transaction of a connection that was closed in it for rolled back, and would say nothing."""
+    with system_scope():
+        pass  # connected
+    with pytest.raises(OperationalError), transaction.atomic(), system_scope():
+        OutboxEvent.objects.create(tenant_id=uuid4(), kind="tests.Happened", payload={})
+        admin(servers, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{committed_db}'")
+    with system_scope():
+        assert OutboxEvent.objects.count() == 0
