@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import pytest
-from django.db import IntegrityError, OperationalError, connection
+from django.db import IntegrityError, OperationalError
 from psycopg.types.range import TimestamptzRange
 
 from allocator import facade
@@ -20,6 +18,7 @@ from allocator.services.hold import expire_holds
 from allocator.services.sweep import sweep
 from plumbing import db
 from tests.allocator.factories import HOUR, MIB, NOON, TENANT, Node, at, book, make_wish, resize, started_lease
+from tests.concurrency.clients import LEVELS, at_level, at_repeatable_read, outcomes
 from tests.racing import OtherConnection, race
 from vxpu.market import Candidate, LeaseView
 from vxpu.states import LeaseState
@@ -30,43 +29,15 @@ HALF = {"memory_mib": MIB // 2, "share_permille": 500}
 WHOLE = {"memory_mib": MIB, "share_permille": 1000}
 
 
-def outcomes(results: list[Any]) -> Counter[str]:
-    return Counter(type(result).__name__ for result in results)
-
-
-def at_repeatable_read(call: Callable[[], Any]) -> Callable[[], Any]:
-    """As a client whose transactions keep the snapshot of their first statement."""
-
-    def run() -> Any:
-        with connection.cursor() as cursor:
-            cursor.execute("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        return call()
-
-    return run
-
-
-def retrying(call: Callable[[], Any]) -> Callable[[], Any]:
-    """What a client at REPEATABLE READ owes: again after 40001."""
-
-    def run() -> Any:
-        while True:
-            try:
-                return call()
-            except OperationalError as error:
-                if getattr(error.__cause__, "sqlstate", "") != "40001":
-                    raise
-
-    return run
-
-
-@pytest.mark.parametrize("isolation", ["read committed", "repeatable read"])
-def test_ten_clients_race_for_the_last_quarter(isolation: str) -> None:
+def fill_all_but_a_quarter() -> None:
     Node()
     book(make_wish(memory_mib=MIB * 3 // 4, share_permille=750))
-    client: Callable[[], Any] = partial(book, make_wish())
-    if isolation == "repeatable read":
-        client = retrying(at_repeatable_read(client))
-    results = race(*[client] * 10)
+
+
+@pytest.mark.parametrize("isolation", LEVELS)
+def test_ten_clients_race_for_the_last_quarter(isolation: str) -> None:
+    fill_all_but_a_quarter()
+    results = race(*[at_level(isolation, partial(book, make_wish()))] * 10)
     assert outcomes(results) == {"LeaseView": 1, "DoesNotFit": 9}
     assert sweep() == []
 
