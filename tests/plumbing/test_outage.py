@@ -129,10 +129,13 @@ def test_a_connection_that_is_lost_at_the_end_of_a_scope_is_no_silent_commit(
     committed_db: str, servers: Servers
 ) -> None:
     """Django takes the transaction of a connection that was closed in it for rolled back, and would say nothing."""
-    with system_scope():
-        pass  # connected
-    with pytest.raises(OperationalError), transaction.atomic(), system_scope():
-        OutboxEvent.objects.create(tenant_id=uuid4(), kind="tests.Happened", payload={})
-        admin(servers, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{committed_db}'")
+
+    def publish() -> None:
+        with transaction.atomic(), system_scope():
+            OutboxEvent.objects.create(tenant_id=uuid4(), kind="tests.Happened", payload={})
+            admin(servers, f"SELECT pg_terminate_backend({connection.connection.info.backend_pid})")
+
+    with pytest.raises(OperationalError):
+        publish()
     with system_scope():
         assert OutboxEvent.objects.count() == 0
