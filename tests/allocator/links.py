@@ -163,9 +163,9 @@ class OtherProcess:
 
     @staticmethod
     async def _wind_up() -> None:
-        ours = asyncio.current_task()
-        others = [task for task in asyncio.all_tasks() if task is not ours]
+        await hub().stop()
+        others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        await hub().stop()
+        await hub().valkey.aclose()

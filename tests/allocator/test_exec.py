@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
+import redis.asyncio
 from pytest_django import Settings
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
 
 from allocator.live import exec_consumer
+from allocator.live.hub import hub
 from allocator.services import _exec_keys as keys
 from allocator.services._valkey import valkey
 from tests.allocator.factories import Node, book, make_wish
-from tests.allocator.links import Client, Link, OtherProcess, greeted, now, poked, run
+from tests.allocator.links import Client, Link, OtherProcess, greeted, now, poked, run, sync_frame
 from tests.identity.factories import Person, make_tenant
 from vxpu.ids import encode
 from vxpu.market import LeaseView
@@ -332,6 +338,44 @@ def test_a_killed_process_of_the_node_ends_it_for_the_reader(program: Ordered) -
         await client.answer(wanted="started")
         await asyncio.to_thread(elsewhere.freeze)
         assert (await client.answer(wanted="ended"))["platform"] == "node_lost"
+
+    with OtherProcess() as elsewhere:
+        run(story)
+
+
+@contextmanager
+def valkey_away() -> Iterator[None]:
+    """This process's commands reach nobody; what it has subscribed to is still heard."""
+    before = hub().valkey
+    hub().valkey = redis.asyncio.Redis.from_url("redis://127.0.0.1:1/0", retry=Retry(NoBackoff(), 0))
+    yield
+    hub().valkey = before
+
+
+def test_without_valkey_the_reader_is_told(program: Ordered) -> None:
+    async def story() -> None:
+        link = await program.connected()
+        client = await program.started(link)
+        with valkey_away():
+            assert (await client.answer(wanted="ended"))["platform"] == "unavailable"
+            late = await program.opened()
+            assert await late.close_code() == 1013
+        await link.hang_up()
+
+    run(story)
+
+
+def test_without_valkey_the_program_is_ended_and_its_nodes_heartbeats_go_on(program: Ordered) -> None:
+    async def story() -> None:
+        link = await program.connected()
+        with valkey_away():
+            await asyncio.to_thread(elsewhere, program.opened())
+            await link.answer(wanted="exec")
+            await link.send(program.frame("started", lease_id="lse_x", isolation="limiter-strict"))
+            await link.answer(wanted="hangup")
+            await link.send(sync_frame(program.node))
+            await link.answer(wanted="desired")
+        await link.hang_up()
 
     with OtherProcess() as elsewhere:
         run(story)
