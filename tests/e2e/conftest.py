@@ -13,11 +13,14 @@ from typing import Any
 import pytest
 
 from config.demo.cast import Tenant, make_tenant, publish_prices
+from config.demo.guests import Guest
 from config.demo.numbers import SETTINGS
 from config.demo.rest import Api
 from config.demo.stage import iso, wait_until
 from config.stack import Stack
 
+ReadyLease = Callable[..., dict[str, Any]]
+StartGuest = Callable[..., Guest]
 _RUNS = itertools.count()
 logging.getLogger("httpx").setLevel(logging.WARNING)
 
@@ -54,12 +57,15 @@ def tenant(stack: Stack, operator: Api) -> Tenant:
 
 
 @pytest.fixture
-def ready_lease(tenant: Tenant, device: dict[str, Any]) -> Iterator[Callable[..., dict[str, Any]]]:
-    """``ready_lease(part=4, seconds=60)`` -> the reservation once its slice is real; released after the test."""
+def ready_lease(tenant: Tenant, device: dict[str, Any]) -> Iterator[ReadyLease]:
+    """``ready_lease(part=4, seconds=60)`` -> the reservation once its slice is real; released after the test.
+
+    `part` of the memory, and of the compute unless `share` says how many permille.
+    """
     made: list[str] = []
 
-    def reserve(*, part: int = 4, seconds: int = 600) -> dict[str, Any]:
-        size = {"memory_mib": device["capacity_mib"] // part, "share_permille": 1000 // part}
+    def reserve(*, part: int = 4, share: int = 0, seconds: int = 600) -> dict[str, Any]:
+        size = {"memory_mib": device["capacity_mib"] // part, "share_permille": share or 1000 // part}
         body = {"project": tenant.project, "slice": size, "ends_at": iso(int(time.time()) + seconds)}
         identity = tenant.member.post("reservations", body)["id"]
         made.append(identity)
@@ -79,3 +85,21 @@ def ready_lease(tenant: Tenant, device: dict[str, Any]) -> Iterator[Callable[...
             what="the lease is gone",
             timeout_s=30,
         )
+
+
+@pytest.fixture
+def start_guest(stack: Stack, tenant: Tenant) -> Iterator[StartGuest]:
+    """``start_guest(lease, "saturate", "--seconds", "60")``: `vxpu run` of a guest program; stopped after the test."""
+    started: list[Guest] = []
+
+    def start(lease: str, program: str, *args: str) -> Guest:
+        guest = Guest.start(
+            program, *args, lease=lease, token=tenant.member.token, site=stack.urls["web"],
+            socket=stack.layout.agent_socket,
+        )  # fmt: skip
+        started.append(guest)
+        return guest
+
+    yield start
+    for guest in started:
+        guest.stop()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import signal
 import time
-from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -14,27 +13,14 @@ import psutil
 import pytest
 
 from config.demo.cast import Tenant
-from config.demo.guests import Guest
 from config.demo.numbers import WINDOW_S
 from config.demo.rest import Api
 from config.demo.stage import iso, wait_until
 from config.stack import Stack
+from tests.e2e.conftest import ReadyLease, StartGuest
 
 pytestmark = [pytest.mark.stack, pytest.mark.native, pytest.mark.timeout(240)]
-ReadyLease = Callable[..., dict[str, Any]]
-StartGuest = Callable[..., Guest]
 DOWN_S = 5.0
-
-
-@pytest.fixture
-def start_guest(stack: Stack, tenant: Tenant) -> StartGuest:
-    def start(lease: str, program: str, *args: str) -> Guest:
-        return Guest.start(
-            program, *args, lease=lease, token=tenant.member.token, site=stack.urls["web"],
-            socket=stack.layout.agent_socket,
-        )  # fmt: skip
-
-    return start
 
 
 def starts_of(usage: dict[str, Any]) -> list[int]:
