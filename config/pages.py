@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import wraps
+
 from django.conf import settings
 from django.db import DatabaseError, connection
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
-from django.views.decorators.http import require_safe
 
-from plumbing.api.errors import known_errors
+from plumbing.api.errors import known_errors, wrong_method
+
+
+def require_safe(page: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """GET and HEAD; for any other method a problem document, where Django's own decorator has a page."""
+
+    @wraps(page)
+    def answer(request: HttpRequest) -> HttpResponse:
+        return page(request) if request.method in {"GET", "HEAD"} else wrong_method("GET, HEAD")
+
+    return answer
 
 
 @require_safe

@@ -21,5 +21,6 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", include("allocator.api.agent_urls")),
 ]
 
+handler400 = "plumbing.api.errors.bad_request"
 handler404 = "plumbing.api.errors.page_not_found"
 handler500 = "plumbing.api.errors.server_error"

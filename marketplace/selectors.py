@@ -51,10 +51,10 @@ def list_reservations(
     return reach.rows().filter(**wanted)
 
 
-def list_events(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> list[ReservationEvent]:
+def list_events(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> QuerySet[ReservationEvent]:
     """Oldest first. Raises NotFound."""
     row = get_reservation(reservation_id=reservation_id, reach=reach)
-    return list(ReservationEvent.objects.filter(reservation=row).order_by("version"))
+    return ReservationEvent.objects.filter(reservation=row).order_by("version")
 
 
 def list_queued() -> QuerySet[Reservation]:
@@ -140,10 +140,9 @@ def get_offer(*, offer_id: UUID) -> Offer:
     return row
 
 
-def list_offers(*, open_only: bool) -> list[Offer]:
-    rows = Offer.objects.select_related("profile").order_by("device_kind", "profile__share_permille", "sku")
-    with system_scope():
-        return list(rows.filter(is_open=True) if open_only else rows)
+def list_open_offers() -> QuerySet[Offer]:
+    """What is sold. The operator's rows: to be read in the system scope."""
+    return Offer.objects.select_related("profile").filter(is_open=True).order_by("sku")
 
 
 def get_book(*, book_id: UUID) -> PriceBook:

@@ -6,12 +6,12 @@ from typing import Any
 
 from rest_framework import serializers
 
-from plumbing.api.fields import TypedId
+from plumbing.api.fields import StrictSerializer, TypedId
 
 MOST_BYTES = 256 * 1024
 
 
-class ExecIn(serializers.Serializer[Any]):
+class ExecIn(StrictSerializer):
     argv = serializers.ListField(
         child=serializers.CharField(allow_blank=True, trim_whitespace=False),
         min_length=1,

@@ -9,11 +9,11 @@ from rest_framework import serializers
 
 from allocator.models.node import NodeState
 from allocator.models.usage import ReviewState, UsageVerdict
-from plumbing.api.fields import TypedId
+from plumbing.api.fields import Instant, StrictSerializer, TypedId
 from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
 
 
-class EnrolmentIn(serializers.Serializer[Any]):
+class EnrolmentIn(StrictSerializer):
     note = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
     node = TypedId("nod", required=False, default=None, allow_null=True, help_text="To give that node a new key.")
 
@@ -35,7 +35,7 @@ class NodeSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class RevokeIn(serializers.Serializer[Any]):
+class RevokeIn(StrictSerializer):
     reason = serializers.CharField(max_length=200)
 
 
@@ -111,7 +111,7 @@ class UsageSerializer(serializers.Serializer[Any]):
 class CalendarQuery(serializers.Serializer[Any]):
     # `from` is a word of Python's, so the fields are declared by name.
     def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
-        return {"from": serializers.DateTimeField(), "to": serializers.DateTimeField()}
+        return {"from": Instant(), "to": Instant()}
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         if attrs["from"] >= attrs["to"]:

@@ -11,7 +11,7 @@ from rest_framework import serializers
 
 from billing.models import AccountStatus, InvoiceState
 from billing.rating.money import EXPONENTS
-from plumbing.api.fields import TypedId
+from plumbing.api.fields import Instant, StrictSerializer, TypedId
 from vxpu.money import ChargeKind
 
 # Named in the settings (ENUM_NAME_OVERRIDES), so that their types have good names in the API description.
@@ -36,7 +36,7 @@ class UnitPrice(Amount):
     """A price per unit, with ten decimals."""
 
 
-class AccountIn(serializers.Serializer[Any]):
+class AccountIn(StrictSerializer):
     tenant = TypedId("ten", source="tenant_id")
     name = serializers.CharField(max_length=200)
     currency = serializers.ChoiceField(sorted(EXPONENTS), required=False, help_text="ISO 4217; the server's if absent.")
@@ -58,14 +58,14 @@ class AccountSerializer(serializers.Serializer[Any]):
     opened_at = serializers.DateTimeField()
 
 
-class StatusIn(serializers.Serializer[Any]):
+class StatusIn(StrictSerializer):
     status = serializers.ChoiceField(AccountStatus.choices)
 
 
-class PeriodIn(serializers.Serializer[Any]):
+class PeriodIn(StrictSerializer):
     tenant = TypedId("ten", source="tenant_id")
-    starts_at = serializers.DateTimeField(help_text="With an offset; where the last period ended.")
-    ends_at = serializers.DateTimeField(help_text="Not included; in the past.")
+    starts_at = Instant(help_text="With an offset; where the last period ended.")
+    ends_at = Instant(help_text="Not included; in the past.")
 
 
 class InvoiceLineSerializer(serializers.Serializer[Any]):

@@ -106,7 +106,7 @@ REST_FRAMEWORK: dict[str, Any] = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["identity.api.authentication.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
+    "DEFAULT_PARSER_CLASSES": ["plumbing.api.parsing.StrictJSONParser"],
     "DEFAULT_SCHEMA_CLASS": "plumbing.api.schema.DomainSchema",
     "EXCEPTION_HANDLER": "plumbing.api.errors.handler",
     "DEFAULT_METADATA_CLASS": None,

@@ -8,12 +8,12 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.models.member import SCOPES, Role
-from plumbing.api.fields import TypedId
+from plumbing.api.fields import Instant, StrictSerializer, TypedId
 
 SLUG = r"^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$"
 
 
-class TenantIn(serializers.Serializer[Any]):
+class TenantIn(StrictSerializer):
     name = serializers.CharField(max_length=120)
     slug = serializers.RegexField(SLUG, help_text="1 to 63 of a-z, 0-9 and -, not at either end.")
     admin_email = serializers.EmailField()
@@ -58,7 +58,7 @@ class NewTenantSerializer(serializers.Serializer[Any]):
     token = NewTokenSerializer()
 
 
-class ProjectIn(serializers.Serializer[Any]):
+class ProjectIn(StrictSerializer):
     name = serializers.CharField(max_length=120)
     slug = serializers.RegexField(SLUG, help_text="1 to 63 of a-z, 0-9 and -, not at either end.")
 
@@ -70,7 +70,7 @@ class ProjectSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class MemberIn(serializers.Serializer[Any]):
+class MemberIn(StrictSerializer):
     email = serializers.EmailField()
     name = serializers.CharField(max_length=120)
     role = serializers.ChoiceField(Role.choices)
@@ -85,10 +85,10 @@ class MemberSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
-class TokenIn(serializers.Serializer[Any]):
+class TokenIn(StrictSerializer):
     name = serializers.CharField(max_length=120)
     scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES), min_length=1, max_length=len(SCOPES))
-    expires_at = serializers.DateTimeField(help_text="At most a year from now.")
+    expires_at = Instant(help_text="At most a year from now.")
     user = TypedId("usr", required=False, allow_null=True, default=None, help_text="Another user; tenant admins only.")
 
 

@@ -6,37 +6,44 @@ from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
+from rest_framework.permissions import SAFE_METHODS
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from marketplace import selectors
 from marketplace.api import inputs
 from marketplace.api import serializers as out
-from marketplace.api.fields import Instant
 from marketplace.api.permissions import house_currency, may_set_quotas
+from marketplace.models import Quota
 from marketplace.services import offers, prices, quotas, reconcile_device
-from marketplace.services.show import show_offer, show_offers, show_quota, show_quotas
+from marketplace.services.show import show_offer, show_offers, show_quota
+from plumbing.api.fields import Instant
 from plumbing.api.ids import path_id
-from plumbing.api.pagination import PARAMETERS, page_of
+from plumbing.api.pagination import PARAMETERS, Cursor, page_of
 from plumbing.api.permissions import IsOperator, scope
 from plumbing.api.views import DomainView
+from plumbing.rowsec import system_scope
 
 
 class OperatorWrites(IsOperator):
     """Everybody reads, the operator writes."""
 
     def has_permission(self, request: Request, view: object) -> bool:
-        return request.method == "GET" or super().has_permission(request, view)
+        return request.method in SAFE_METHODS or super().has_permission(request, view)
 
 
 class OffersView(DomainView):
     permission_classes = [OperatorWrites, scope("reservation")]
 
-    @extend_schema(operation_id="list_offers", tags=["offers"], responses=out.OfferListSerializer)
+    @extend_schema(operation_id="list_offers", tags=["offers"], parameters=PARAMETERS,
+                   responses=page_of(out.OfferSerializer))  # fmt: skip
     def get(self, request: Request) -> Response:
-        """What is sold, with the caller's price now and what is enforced."""
-        shown = show_offers(tenant_id=self.principal(request).tenant_id, now=timezone.now())
-        return Response({"items": out.OfferSerializer(shown, many=True).data, "next": None})
+        """What is sold, by sku, with the caller's price now and what is enforced."""
+        with system_scope():
+            cursor = Cursor(sorts=("sku", "created_at"), default="sku")
+            rows, following = cursor.page(selectors.list_open_offers(), request.query_params)
+        shown = show_offers(rows, tenant_id=self.principal(request).tenant_id, now=timezone.now())
+        return Response({"items": out.OfferSerializer(shown, many=True).data, "next": following})
 
     @extend_schema(operation_id="create_offer", tags=["offers"], request=inputs.OfferIn,
                    responses={201: out.OfferSerializer})  # fmt: skip
@@ -98,12 +105,21 @@ class EndPriceView(DomainView):
 class QuotasView(DomainView):
     permission_classes = [scope("reservation")]
 
-    @extend_schema(operation_id="list_quotas", tags=["quotas"], responses=out.QuotaListSerializer)
+    @extend_schema(operation_id="list_quotas", tags=["quotas"], parameters=PARAMETERS,
+                   responses=page_of(out.QuotaSerializer))  # fmt: skip
     def get(self, request: Request) -> Response:
-        """The caller's quotas with what is in use; an operator sees all tenants'."""
-        principal = self.principal(request)
-        shown = show_quotas(tenant_id=None if principal.is_operator else principal.tenant_id, now=timezone.now())
-        return Response({"items": out.QuotaSerializer(shown, many=True).data, "next": None})
+        """The caller's quotas with what is in use, oldest first; an operator sees all tenants'.
+
+        A tenant that has none of its own yet is shown with the defaults that it will get.
+        """
+        principal, now = self.principal(request), timezone.now()
+        tenant_id = None if principal.is_operator else principal.tenant_id
+        every = selectors.list_quotas(tenant_id=tenant_id)
+        rows, following = Cursor(default="created_at").page(every, request.query_params)
+        if tenant_id and "cursor" not in request.query_params and not every.filter(project_id=None).exists():
+            rows.insert(0, Quota(tenant_id=tenant_id))
+        shown = [show_quota(row, now=now) for row in rows]
+        return Response({"items": out.QuotaSerializer(shown, many=True).data, "next": following})
 
     @extend_schema(operation_id="set_quota", tags=["quotas"], request=inputs.QuotaIn, responses=out.QuotaSerializer)
     def put(self, request: Request) -> Response:

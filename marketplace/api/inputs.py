@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from marketplace.api.fields import Instant, StrictSerializer, WholeNumber, nullable
-from marketplace.models import Meter
-from plumbing.api.fields import TypedId
+from marketplace.api.fields import WholeNumber, nullable
+from marketplace.models import Meter, ReservationState
+from plumbing.api.fields import Instant, StrictSerializer, TypedId
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$"
 SKU = rf"{NAME[:-1]}$|^\*$"
@@ -80,9 +80,9 @@ class EndPriceIn(StrictSerializer):
 class QuotaIn(StrictSerializer):
     tenant = nullable(TypedId, "ten", help_text="The caller's own if left out.")
     project = nullable(TypedId, "prj", help_text="The whole tenant if left out.")
-    nominal_permille = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
-    nominal_mib = serializers.IntegerField(min_value=0, max_value=2**53)
-    max_reservations = serializers.IntegerField(min_value=0, max_value=2**31 - 1)
+    nominal_permille = WholeNumber(min_value=0, max_value=2**31 - 1)
+    nominal_mib = WholeNumber(min_value=0, max_value=2**53)
+    max_reservations = WholeNumber(min_value=0, max_value=2**31 - 1)
 
 
 class ReconciliationIn(serializers.Serializer[object]):
@@ -91,5 +91,5 @@ class ReconciliationIn(serializers.Serializer[object]):
 
 
 class ReservationFilterIn(serializers.Serializer[object]):
-    state = serializers.CharField(required=False, default="", max_length=20)
+    state = serializers.ChoiceField(ReservationState.choices, required=False, allow_blank=True, default="")
     project = TypedId("prj", required=False, allow_null=True, default=None)

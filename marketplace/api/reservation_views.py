@@ -114,7 +114,8 @@ class ReservationEventsView(DomainView):
         events = selectors.list_events(
             reservation_id=path_id("rsv", reservation), reach=reach_of(self.principal(request))
         )
-        return Response({"items": out.ReservationEventSerializer(events, many=True).data, "next": None})
+        rows, following = Cursor(sorts=("version",), default="version").page(events, request.query_params)
+        return Response({"items": out.ReservationEventSerializer(rows, many=True).data, "next": following})
 
 
 class _ActionView(DomainView):

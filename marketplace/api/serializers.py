@@ -131,11 +131,6 @@ class OfferSerializer(serializers.Serializer[Any]):
         }
 
 
-class OfferListSerializer(serializers.Serializer[Any]):
-    items = OfferSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
-
-
 class PriceBookSerializer(serializers.Serializer[Any]):
     """`tenant` null is the list for everybody."""
 
@@ -194,11 +189,6 @@ class QuotaSerializer(serializers.Serializer[Any]):
     nominal_mib = serializers.IntegerField()
     max_reservations = serializers.IntegerField()
     in_use = QuotaUseSerializer(source="*")
-
-
-class QuotaListSerializer(serializers.Serializer[Any]):
-    items = QuotaSerializer(many=True)
-    next = serializers.CharField(allow_null=True)
 
 
 class QuantitiesSerializer(serializers.Serializer[Any]):

@@ -72,16 +72,12 @@ def show_one(row: Reservation) -> Shown:
     return show([row])[0]
 
 
-def show_offers(*, tenant_id: UUID, now: datetime) -> list[OfferShown]:
-    """What is sold, with the caller's price now, in the currency of his account or else the house's."""
-    return _show_offers(selectors.list_offers(open_only=True), tenant_id=tenant_id, now=now)
-
-
 def show_offer(offer: Offer, *, tenant_id: UUID, now: datetime) -> OfferShown:
-    return _show_offers([offer], tenant_id=tenant_id, now=now)[0]
+    return show_offers([offer], tenant_id=tenant_id, now=now)[0]
 
 
-def _show_offers(offers: Sequence[Offer], *, tenant_id: UUID, now: datetime) -> list[OfferShown]:
+def show_offers(offers: Sequence[Offer], *, tenant_id: UUID, now: datetime) -> list[OfferShown]:
+    """Each with the caller's price now, in the currency of his account or else the house's."""
     try:
         currency = billing.get_account(tenant_id=tenant_id).currency
     except NoAccount:
@@ -111,14 +107,6 @@ def _one_offer(
         isolation=sorted({str(device.isolation) for device in fitting}),
         is_simulated=any(device.simulated for device in fitting),
     )
-
-
-def show_quotas(*, tenant_id: UUID | None, now: datetime) -> list[QuotaShown]:
-    """Each row with its use. A tenant that has no row yet is shown with the defaults that it will get."""
-    rows = list(selectors.list_quotas(tenant_id=tenant_id))
-    if tenant_id is not None and all(row.project_id is not None for row in rows):
-        rows.insert(0, Quota(tenant_id=tenant_id))
-    return [show_quota(row, now=now) for row in rows]
 
 
 def show_quota(row: Quota, *, now: datetime) -> QuotaShown:

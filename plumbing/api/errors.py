@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig, SuspiciousOperation
 from django.db import InterfaceError, OperationalError
 from django.http import Http404, HttpRequest, HttpResponse
 from psycopg_pool import PoolTimeout
@@ -65,6 +65,12 @@ class UnsupportedMediaType(errors.DomainError):
     title = "The body must be JSON."
 
 
+class BodyTooLarge(errors.DomainError):
+    code = "body_too_large"
+    status = 413
+    title = "The body is larger than any request needs."
+
+
 class TooManyRequests(errors.DomainError):
     code = "too_many_requests"
     status = 429
@@ -97,9 +103,15 @@ _TRANSLATED: list[tuple[type[Exception], type[errors.DomainError], str]] = [
     (drf.Throttled, TooManyRequests, "Wait as long as Retry-After says."),
     (drf.PermissionDenied, errors.Forbidden, "Use a token with the scope that is named."),
     (PermissionDenied, errors.Forbidden, ""),
+    (RequestDataTooBig, BodyTooLarge, "Send less in one request."),
+    (SuspiciousOperation, MalformedRequest, "Check the address and the headers."),
     (drf.NotFound, errors.NotFound, "Check the id; ids of other tenants are not shown."),
     (Http404, errors.NotFound, "Check the address."),
 ]
+
+
+# Errors whose own words are for the caller.
+_SAYS_WHAT = (drf.APIException, RequestDataTooBig)
 
 
 def _plain(value: object) -> object:
@@ -165,7 +177,7 @@ def translate(error: Exception) -> errors.DomainError | None:
         return _database(error)
     for source, target, suggestion in _TRANSLATED:
         if isinstance(error, source):
-            return target(str(error) if isinstance(error, drf.APIException) else "", suggestion=suggestion)
+            return target(str(error) if isinstance(error, _SAYS_WHAT) else "", suggestion=suggestion)
     return None
 
 
@@ -191,9 +203,30 @@ def _plain_response(error: errors.DomainError) -> HttpResponse:
     return HttpResponse(body, status=error.status, content_type=CONTENT_TYPE)
 
 
+def _no_such_address() -> errors.DomainError:
+    return errors.NotFound("No such address.", suggestion="See /api/docs.")
+
+
+def no_such_address() -> bytes:
+    """The document alone, for a server that is not Django's."""
+    return json.dumps(document(_no_such_address()), cls=encoders.JSONEncoder).encode()
+
+
 def page_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django's signature
     """handler404 of the URL configuration."""
-    return _plain_response(errors.NotFound("No such address.", suggestion="See /api/docs."))
+    return _plain_response(_no_such_address())
+
+
+def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:  # noqa: ARG001 - Django's signature
+    """handler400 of the URL configuration: a host that is not ours, a body that is too large."""
+    return _plain_response(translate(exception) or MalformedRequest(suggestion="Check the address and the headers."))
+
+
+def wrong_method(allowed: str) -> HttpResponse:
+    """For pages that are no REST doors."""
+    answer = _plain_response(MethodNotAllowed(suggestion=f"It takes {allowed}."))
+    answer["Allow"] = allowed
+    return answer
 
 
 def server_error(request: HttpRequest) -> HttpResponse:  # noqa: ARG001 - Django's signature

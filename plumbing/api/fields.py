@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from drf_spectacular.utils import extend_schema_field
+from django.utils.dateparse import parse_datetime
 from rest_framework import serializers
 
 from vxpu.ids import BadId, decode, encode
 
 
-@extend_schema_field({"type": "string", "example": "rsv_01k2v7x9qefh8r8x5m3n1p0s4t"})
 class TypedId(serializers.Field[UUID, str, str, Any]):
     """``TypedId("rsv")``: ``rsv_...`` outside, a UUID inside."""
 
@@ -29,3 +30,35 @@ class TypedId(serializers.Field[UUID, str, str, Any]):
 
     def to_representation(self, value: UUID) -> str:
         return encode(self.prefix, value)
+
+
+class StrictSerializer(serializers.Serializer[Any]):
+    """An unknown field is an error that is said: nobody believes to have set what was ignored."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, Mapping):
+            unknown = sorted(str(name) for name in data.keys() - self.fields.keys())
+            if unknown:
+                raise serializers.ValidationError(
+                    {name: [serializers.ErrorDetail("There is no such field.", "unknown_field")] for name in unknown}
+                )
+        return super().to_internal_value(data)
+
+
+class Instant(serializers.DateTimeField):
+    """A date and time with its offset: "02:30" exists twice in some nights."""
+
+    default_error_messages = {"no_offset": "Write the offset too, as in 2026-12-01T14:00:00Z or ...+01:00."}
+
+    def to_internal_value(self, value: Any) -> datetime:
+        if isinstance(value, str):
+            try:
+                parsed = parse_datetime(value)
+            except ValueError:
+                parsed = None
+            if parsed is not None and parsed.tzinfo is None:
+                self.fail("no_offset")
+        try:
+            return super().to_internal_value(value)
+        except OverflowError:  # year 1 or 9999 with an offset that leads beyond them
+            self.fail("invalid", format="ISO 8601")

@@ -89,10 +89,11 @@ def _read_key(request: Request) -> str:
     return key
 
 
-def _digest(request: Request) -> bytes:
-    """Method, address and body; key order and white space in the JSON do not matter."""
+def _digest(request: Request, principal: Principal) -> bytes:
+    """Who, method, address and body; key order and white space in the JSON do not matter."""
     body = json.dumps(request.data, sort_keys=True, separators=(",", ":"), default=str)
-    return hashlib.sha256(f"{request.method} {request.get_full_path()}\n{body}".encode()).digest()
+    line = f"{principal.user_id} {request.method} {request.get_full_path()}"
+    return hashlib.sha256(f"{line}\n{body}".encode()).digest()
 
 
 def _claim(request: Request, *, now: datetime) -> IdempotencyKey | Response:
@@ -103,7 +104,7 @@ def _claim(request: Request, *, now: datetime) -> IdempotencyKey | Response:
     fresh = IdempotencyKey(
         tenant_id=principal.tenant_id,
         key=_read_key(request),
-        request_digest=_digest(request),
+        request_digest=_digest(request, principal),
         attempt=new_uuid(),
         created_at=now,
         leased_until=now + timedelta(seconds=settings.VXPU_IDEMPOTENCY_LEASE_S),
@@ -121,7 +122,9 @@ def _claim(request: Request, *, now: datetime) -> IdempotencyKey | Response:
 def _answer_or_take_over(found: IdempotencyKey, fresh: IdempotencyKey, *, now: datetime) -> IdempotencyKey | Response:
     if found.expires_at > now:
         if bytes(found.request_digest) != fresh.request_digest:
-            raise KeyReused("The address or the body differs.", suggestion="Use a new key for a new request.")
+            raise KeyReused(
+                "The caller, the address or the body differs.", suggestion="Use a new key for a new request."
+            )
         if found.body is not None:
             answer = Response(json.loads(found.body), status=found.status)
             answer["Idempotency-Replayed"] = "true"

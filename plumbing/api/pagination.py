@@ -22,7 +22,11 @@ MAX_LIMIT = 200
 PARAMETERS = [
     OpenApiParameter("limit", OpenApiTypes.INT, description=f"1 to {MAX_LIMIT}; {DEFAULT_LIMIT} if absent."),
     OpenApiParameter("cursor", OpenApiTypes.STR, description="`next` of the page before."),
-    OpenApiParameter("sort", OpenApiTypes.STR, description="A column, `-` for descending; `-created_at` if absent."),
+    OpenApiParameter(
+        "sort",
+        OpenApiTypes.STR,
+        description="A column, `-` for descending; as the list says if absent.",
+    ),
 ]
 
 
@@ -43,6 +47,9 @@ def _column(model: type[Model], name: str) -> Field[Any, Any]:
     return field
 
 
+_NO_CURSOR = (ValueError, TypeError, AttributeError, RecursionError, binascii.Error, DjangoValidationError)
+
+
 @dataclass(frozen=True)
 class Cursor:
     """Pages by value, never by offset: rows that appear or vanish shift nothing.
@@ -51,6 +58,7 @@ class Cursor:
     """
 
     sorts: Sequence[str] = ("created_at",)
+    default: str = "-created_at"
 
     def page(self, queryset: QuerySet[Any], query: Mapping[str, str]) -> tuple[list[Any], str | None]:
         """(rows, cursor of the next page or None). Raises DRF's ValidationError for a bad limit, cursor or sort."""
@@ -68,12 +76,13 @@ class Cursor:
     def _limit(self, text: str) -> int:
         if not text:
             return DEFAULT_LIMIT
-        if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= MAX_LIMIT:
+        short = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_LIMIT))
+        if not short or not 1 <= int(text) <= MAX_LIMIT:
             raise exceptions.ValidationError({"limit": [f"Give a whole number from 1 to {MAX_LIMIT}."]})
         return int(text)
 
     def _sort(self, text: str) -> tuple[str, bool]:
-        text = text or "-created_at"
+        text = text or self.default
         column = text.removeprefix("-")
         if column not in self.sorts:
             raise exceptions.ValidationError({"sort": [f"Sort by one of: {', '.join(self.sorts)}."]})
@@ -87,9 +96,12 @@ class Cursor:
         wrong = exceptions.ValidationError({"cursor": ["Use `next` of the page before, with the same sort."]})
         try:
             sort, text, key = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+            if not isinstance(text, str) or "\0" in text:
+                raise wrong
             value = _column(queryset.model, column).to_python(text)
             identity = UUID(key)
-        except (ValueError, TypeError, AttributeError, binascii.Error, DjangoValidationError) as error:
+            text.encode()  # half of a surrogate pair cannot be
+        except _NO_CURSOR as error:
             raise wrong from error
         if sort != f"{'-' if descending else ''}{column}":
             raise wrong

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from drf_spectacular.extensions import OpenApiAuthenticationExtension, OpenApiSerializerFieldExtension
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.plumbing import ResolvedComponent
 
@@ -58,6 +58,15 @@ class DomainSchema(AutoSchema):
         if getattr(method, "is_idempotent", False):
             operation.setdefault("parameters", []).append(IDEMPOTENCY_HEADER)
         return operation
+
+
+class TypedIdSchema(OpenApiSerializerFieldExtension):  # type: ignore[no-untyped-call]
+    """Each id with the prefix that it really has."""
+
+    target_class = "plumbing.api.fields.TypedId"
+
+    def map_serializer_field(self, auto_schema: Any, direction: Any) -> dict[str, Any]:  # noqa: ARG002
+        return {"type": "string", "example": f"{self.target.prefix}_01k2v7x9qefh8r8x5m3n1p0s4t"}
 
 
 class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]

@@ -67,3 +67,9 @@ def test_a_database_address_with_everything() -> None:
 def test_another_database_is_refused() -> None:
     with pytest.raises(Exception, match="PostgreSQL"):
         _env.database("sqlite:///x.db", options={})
+
+
+@pytest.mark.parametrize("address", ["/", "/healthz", "/api/errors"])
+def test_a_page_is_only_read(client: Client, address: str) -> None:
+    answer = client.put(address)
+    assert (answer.status_code, answer.json()["code"], answer["Allow"]) == (405, "method_not_allowed", "GET, HEAD")

@@ -163,3 +163,16 @@ def test_the_facade_gives_values_and_keeps_tenants_apart(ada: Person, mallory: P
 def test_nobody_without_a_token_gets_in() -> None:
     for address in ("me", "tenants", "projects", "members", "tokens", "audit-events"):
         assert client_for("").get(f"/api/v1/{address}").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("door", "body", "pointer"),
+    [
+        ("projects", {"name": "n", "slug": "s", "colour": "red"}, "/colour"),
+        ("tokens", {"name": "n", "scopes": ["lease:read"], "expires_at": "2026-12-01T14:00"}, "/expires_at"),
+    ],
+)
+def test_what_is_not_known_or_not_clear_is_said(door: str, body: dict[str, Any], pointer: str) -> None:
+    answer = make_operator().client.post(f"/api/v1/{door}", body, format="json")
+    assert answer.status_code == 400
+    assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]

@@ -114,3 +114,19 @@ def test_the_device_identity_over_rest(operator: Person) -> None:
     assert said["permille_seconds"] == {
         "charged": 0, "idle": 3_600_000, "over_recovery": 0, "total": 3_600_000, "cut": 0,
     }  # fmt: skip
+
+
+def test_offers_and_quotas_come_in_pages(operator: Person, ada: Buyer) -> None:
+    body = {"title": "t", "device_kind": "cpu", "slice": {"memory_mib": 1, "share_permille": 1}}
+    for sku in ("b", "c", "a"):
+        assert operator.client.post("/api/v1/offers", {"sku": sku, **body}, format="json").status_code == 201
+    first = ada.get("offers?limit=2").json()
+    last = ada.get(f"offers?limit=2&cursor={first['next']}").json()
+    assert [[row["sku"] for row in page["items"]] for page in (first, last)] == [["a", "b"], ["c"]]
+    assert last["next"] is None
+    assert ada.get("offers?limit=201").status_code == ada.get("quotas?limit=0").status_code == 400
+    assert len(ada.get("quotas?limit=1").json()["items"]) == 1
+
+
+def test_who_reads_offers_may_ask_for_their_head(ada: Buyer) -> None:
+    assert ada.person.client.head("/api/v1/offers").status_code == 200

@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from django.db import transaction
 from django.urls import path
@@ -57,7 +57,9 @@ class HeaderAuthentication(BaseAuthentication):
         who = request.headers.get("X-Who", "ring:write")
         enter_scope(request, tenant_scope(TENANT))
         scopes = frozenset(who.split())
-        return Principal(user_id=TENANT, tenant_id=TENANT, name=who, scopes=scopes, is_operator=who == "operator"), None
+        user_id = uuid5(TENANT, who)
+        operates = who == "operator"
+        return Principal(user_id=user_id, tenant_id=TENANT, name=who, scopes=scopes, is_operator=operates), None
 
 
 def die() -> None:
@@ -105,5 +107,6 @@ class OperatorView(DomainView):
 
 
 urlpatterns = [path("ring", RingView.as_view()), path("operator", OperatorView.as_view())]
+handler400 = "plumbing.api.errors.bad_request"
 handler404 = "plumbing.api.errors.page_not_found"
 handler500 = "plumbing.api.errors.server_error"

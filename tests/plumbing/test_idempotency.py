@@ -63,6 +63,15 @@ def test_another_body_under_the_key_is_refused() -> None:
 
 
 @pytest.mark.django_db
+def test_an_answer_is_for_the_user_who_asked() -> None:
+    ring()
+    client = APIClient(raise_request_exception=False)
+    headers = {"Idempotency-Key": "k1", "X-Who": "ring:write someone-else"}
+    answer = client.post("/ring", {"word": "ding"}, format="json", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_key_reused")
+
+
+@pytest.mark.django_db
 @pytest.mark.parametrize(("fault", "status"), [("conflict", 409), ("bug", 500)])
 def test_an_error_stores_nothing_and_gives_the_key_back(fault: str, status: int) -> None:
     assert ring(fault=fault).status_code == status
