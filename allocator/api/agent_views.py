@@ -39,8 +39,11 @@ class AgentView(DomainView):
 
     def message(self, request: Request, kind: type[Message]) -> Message:
         """The body as a strict wire message. Raises BadMessage."""
+        text = json.dumps(request.data)
+        if "\\u0000" in text:
+            raise BadMessage("No text of it may hold a NUL.")
         try:
-            return kind.model_validate_json(json.dumps(request.data))
+            return kind.model_validate_json(text)
         except ValidationError as error:
             found = [
                 {

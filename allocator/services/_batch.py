@@ -72,12 +72,27 @@ def _parse_one_by_one(body: bytes) -> list[Item]:
     return [_item(index, element) for index, element in enumerate(elements)]
 
 
+def _whole(text: str) -> str:
+    """NUL and half of a surrogate pair cannot be stored; their escapes can."""
+    return text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
+
+
+def _storable(element: Any) -> Any:
+    """The element, or its text where it holds what JSON has no word for (1e309, half a character)."""
+    try:
+        json.dumps(element, allow_nan=False, ensure_ascii=False).encode()
+    except ValueError:
+        return ascii(element)[:4000]
+    return element
+
+
 def _item(index: int, element: Any) -> Item:
-    identity = str(element.get("id", ""))[:128] if isinstance(element, dict) else ""
+    identity = _whole(str(element.get("id", ""))[:128]) if isinstance(element, dict) else ""
     try:
         event = UsageEvent.model_validate_json(json.dumps(element))
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return Item(id=identity or f"#{index}", event=None, raw=element, reason=f"{where}: {first['msg']}"[:200])
+        reason = _whole(f"{where}: {first['msg']}"[:180])[:200]
+        return Item(id=identity or f"#{index}", event=None, raw=_storable(element), reason=reason)
     return Item(id=event.id, event=event)

@@ -71,6 +71,8 @@ def test_an_operator_issues_a_token_and_a_node_enrols_with_it(operator: APIClien
     assert made.status_code == 201
     node.machine_id = new_uuid().hex
     message = node.enrol_message(made.json()["one_time_token"]).model_dump(mode="json")
+    odd = APIClient().post("/agent/v1/enrol", {**message, "hostname": "a\0b"}, format="json")
+    assert (odd.status_code, odd.json()["code"]) == (422, "bad_message")
     answer = APIClient().post("/agent/v1/enrol", message, format="json")
     assert answer.status_code == 201
     assert answer.json()["socket_url"].startswith("ws")

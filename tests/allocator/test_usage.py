@@ -169,6 +169,17 @@ def test_one_bad_element_does_not_spoil_the_batch() -> None:
     assert QuarantinedUsage.objects.count() == 2
 
 
+@pytest.mark.parametrize("value", ["\ud800", float("inf"), float("nan"), 10**400])
+def test_what_no_column_holds_is_kept_as_its_text(value: Any) -> None:
+    node = Node()
+    lease = started_lease(node)
+    odd: list[dict[str, Any]] = [{"event": {"id": value}}, {"event": {"a\0\ud800": value}}]
+    statuses = node.statuses(*(node.window(lease, at(60 * number), **over) for number, over in enumerate(odd)), value,
+                             now=at(130))  # fmt: skip
+    assert {status.partition(":")[0] for status in statuses} == {"rejected"}
+    assert QuarantinedUsage.objects.count() == 3
+
+
 def test_holes_in_the_sequence_open_gaps_that_late_windows_close() -> None:
     node = Node()
     lease = started_lease(node)
