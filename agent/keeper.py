@@ -247,9 +247,6 @@ class Keeper:
             if record.state in {LeaseState.READY, LeaseState.SUSPENDED}:
                 self.state.change(record.lease_id, state=LeaseState.PREPARING, gate_closed=False)
 
-    def _has_programs(self, record: SliceRecord) -> bool:
-        return any(pid != record.holder_pid for pid in self.enforcer.processes(record.spec))
-
     def settle_strays(self, wanted: dict[str, DesiredLease]) -> None:
         """Close meters whose slice is gone and will not come back."""
         for lease_id in self.books.leases() - self.state.slices.keys() - wanted.keys():
