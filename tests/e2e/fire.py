@@ -27,7 +27,6 @@ from tests.e2e.test_under_fire import starts_of
 from vxpu.ids import decode
 
 PARTS = ("web", "sockets", "worker", "beat", "agent", "postgres", "valkey")
-ENDED = ("completed", "cancelled")
 
 
 def kill_at_random(stack: Stack, *, seconds: float, seed: int) -> Counter[str]:
@@ -83,14 +82,22 @@ def _buy_on(tenant: Tenant, device: dict[str, Any], over: threading.Event, seen:
             seen["unanswered"] += 1
 
 
+def has_ended_rightly(row: dict[str, Any]) -> bool:
+    """Completed; or never delivered: cancelled before its start, failed when its time passed before it was ready."""
+    lease = row["lease"] or {"state": "gone", "ready_at": None}
+    undelivered = row["state"] in {"cancelled", "failed"} and lease["ready_at"] is None
+    return lease["state"] == "gone" and (row["state"] == "completed" or undelivered)
+
+
 def await_ends(tenant: Tenant) -> list[dict[str, Any]]:
     """Every reservation of the tenant, once all have come to a right end."""
-    return wait_until(
-        lambda: tenant.member.rows("reservations"),
-        lambda rows: all(row["state"] in ENDED and (not row["lease"] or row["lease"]["state"] == "gone")
-                         for row in rows),
-        what="every reservation has ended", timeout_s=90,
-    )  # fmt: skip
+    wait_until(
+        lambda: [row for row in tenant.member.rows("reservations") if not has_ended_rightly(row)],
+        lambda rows: not rows,
+        what="every reservation has ended",
+        timeout_s=90,
+    )
+    return tenant.member.rows("reservations")
 
 
 def count_windows(stack: Stack, tenant: Tenant, lease: str) -> tuple[int, int]:

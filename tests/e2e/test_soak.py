@@ -62,7 +62,7 @@ def judge(
     assert all(made > 0 for lease, (made, _) in zip(leases, counts, strict=True) if lease in guests)
     parts = fire.await_books(operator, device, price)
     return {
-        "reservations": len(rows), "windows_made": sum(made for made, _ in counts),
+        "ends": dict(Counter(row["state"] for row in rows)), "windows_made": sum(made for made, _ in counts),
         "windows_counted": sum(counted for _, counted in counts),
         **{name: parts[name] for name in ("charged", "idle", "over_recovery", "total")},
         "windows_off": sum(abs(made - counted) for made, counted in counts),
