@@ -27,7 +27,8 @@ from vxpu.market import LeaseView
 Call = Callable[[], Any]
 LEVELS = ["read committed", "repeatable read"]
 REFUSALS = (DoesNotFit, HoldLapsed, IllegalPeriod, LeaseLost)
-TICK = timedelta(milliseconds=200)
+TICK = timedelta(seconds=1)
+MOST_LEASES = 3
 
 
 def outcomes(results: list[Any]) -> Counter[str]:
@@ -101,7 +102,7 @@ class RandomClient:
         self.seen: Counter[str] = Counter()
 
     def live(self, steps: int) -> None:
-        """So many steps on this thread's connection, which anybody may kill."""
+        """So many steps on this thread's connection, which anybody may kill. It keeps a few leases at most."""
         try:
             for _ in range(steps):
                 self.seen[self._step()] += 1
@@ -125,7 +126,7 @@ class RandomClient:
         return verb
 
     def _choose(self) -> tuple[str, Call]:
-        now, dice = self.clock.now(), self.own.random()
+        now, dice = self.clock.now(), self.own.random() if len(self.leases) < MOST_LEASES else 1.0
         if dice < 0.4 or not self.leases:
             return "book", partial(book, self._wish(now), hold_until=self._hold(now), now=now)
         if dice < 0.43:
