@@ -176,6 +176,8 @@ LOGGING: dict[str, Any] = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s"}},
     "handlers": {"stderr": {"class": "logging.StreamHandler", "formatter": "line", "filters": ["request_id"]}},
     "root": {"handlers": ["stderr"], "level": _env.text("VXPU_LOG_LEVEL", "INFO")},
+    # A 409 is an answer, not a warning; what is our fault (5xx) stays.
+    "loggers": {"django.request": {"level": "ERROR"}},
 }
 
 # --- the product's own settings; durations in seconds ---
