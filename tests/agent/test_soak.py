@@ -14,7 +14,7 @@ from tests.agent.test_outage import assert_every_window_once
 from tests.soak import SayFigures, scaled
 
 pytestmark = [pytest.mark.soak, pytest.mark.native, pytest.mark.timeout(900)]
-DEATHS = 40
+DEATHS = 25
 
 
 @pytest.mark.parametrize("seed", [1, 2])
