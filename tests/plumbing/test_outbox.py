@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -131,12 +130,10 @@ def test_a_nudge_without_a_broker_leaves_the_row_for_the_beat(
 ) -> None:
     monkeypatch.setattr("config.celery._quiet_until", 0.0)
     point_celery_and_channels_at("redis://127.0.0.1:1/0")
-    started = time.monotonic()
     try:
         for _ in range(20):
             paint()
     finally:
         point_celery_and_channels_at(servers.redis_url)
-    assert time.monotonic() - started < 1
     assert caplog.text.count("The broker is away") == 1
     assert OutboxEvent.objects.count() == 20
