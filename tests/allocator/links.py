@@ -23,6 +23,9 @@ from vxpu.wire.node import SOCKET_PATH, Sync
 HELLO = {"type": "hello", "wire_version": 1, "agent_version": "test", "boot_id": "b1"}
 T = TypeVar("T")
 
+# A loop holds its tasks weakly: an end that a story lets go of would be collected half done, and say so in any later test.
+_held: dict[asyncio.AbstractEventLoop, list[Link]] = {}
+
 
 def now() -> datetime:
     return datetime.now(UTC)
@@ -51,6 +54,7 @@ class Link:
         self._app: Any = ApplicationCommunicator(slowed, scope)  # type: ignore[no-untyped-call] # asgiref has no types
 
     async def connect(self) -> None:
+        _held.setdefault(asyncio.get_running_loop(), []).append(self)
         await self._app.send_input({"type": "websocket.connect"})
         assert (await self._app.receive_output(10))["type"] == "websocket.accept"
 
@@ -88,6 +92,11 @@ class Link:
         await self._app.send_input({"type": "websocket.disconnect", "code": 1000})
         await self._app.wait(10)
 
+    async def end(self) -> None:
+        """The server's half is cancelled, and gets to its last line."""
+        self._app.stop(exceptions=False)
+        await asyncio.gather(self._app.future, return_exceptions=True)
+
 
 class Client(Link):
     """The tenant's end of a program's stream; the token is the ticket."""
@@ -102,12 +111,18 @@ def sync_frame(node: Node) -> dict[str, Any]:
     return found
 
 
+async def _wind_up() -> None:
+    for link in _held.pop(asyncio.get_running_loop(), []):
+        await link.end()
+    await hub().stop()
+
+
 def run(story: Callable[[], Awaitable[None]]) -> None:
     async def whole() -> None:
         try:
             await story()
         finally:
-            await hub().stop()
+            await _wind_up()
 
     asyncio.run(whole())
 
@@ -145,7 +160,7 @@ class OtherProcess:
     def __exit__(self, *_: object) -> None:
         if not self._thread.is_alive():
             self._start()
-        self(self._wind_up(), timeout_s=20)
+        self(self._end_tasks(), timeout_s=20)
         self.freeze()
         self._loop.close()
 
@@ -162,8 +177,8 @@ class OtherProcess:
         self._thread.start()
 
     @staticmethod
-    async def _wind_up() -> None:
-        await hub().stop()
+    async def _end_tasks() -> None:
+        await _wind_up()
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
