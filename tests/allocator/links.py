@@ -23,7 +23,7 @@ from vxpu.wire.node import SOCKET_PATH, Sync
 HELLO = {"type": "hello", "wire_version": 1, "agent_version": "test", "boot_id": "b1"}
 T = TypeVar("T")
 
-# A loop holds its tasks weakly: an end that a story lets go of would be collected half done, and say so in any later test.
+# A loop holds its tasks weakly: an end that a story lets go of would be collected half done, and fail any later test.
 _held: dict[asyncio.AbstractEventLoop, list[Link]] = {}
 
 
