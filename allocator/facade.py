@@ -20,13 +20,23 @@ from allocator.errors import (
     IllegalPeriod,
     LeaseLost,
 )
-from allocator.selectors import delivered, devices
+from allocator.selectors import delivered, devices, maintenance
 from allocator.selectors import leases as lease_rows
 from allocator.services import dirty, hold, lease_token, place
 from allocator.services import release as releasing
 from allocator.services import resize as resizing
 from plumbing.rowsec import system_scope
-from vxpu.market import Candidate, DeviceView, DirtyHour, IdleReport, LeaseView, Phase, UsageReport, Wish
+from vxpu.market import (
+    Candidate,
+    DeviceView,
+    DirtyHour,
+    IdleReport,
+    LeaseView,
+    MaintenanceView,
+    Phase,
+    UsageReport,
+    Wish,
+)
 from vxpu.slices import Slice
 
 __all__ = [
@@ -43,6 +53,7 @@ __all__ = [
     "issue_lease_token",
     "list_devices",
     "list_leases",
+    "list_maintenance",
     "metered_phases",
     "propose",
     "release",
@@ -149,6 +160,12 @@ def list_devices() -> list[DeviceView]:
 def get_device(*, device_id: UUID) -> DeviceView:
     """Raises NotFound."""
     return devices.get_device(device_id=device_id)
+
+
+@_whole_fleet
+def list_maintenance(*, from_at: datetime, to_at: datetime) -> list[MaintenanceView]:
+    """Nodes out of service on purpose at some time in [from_at, to_at), by start. A cordon has no period."""
+    return [maintenance.view_of(period) for period in maintenance.list_maintenance(from_at=from_at, to_at=to_at)]
 
 
 @_whole_fleet

@@ -69,7 +69,10 @@ class LeaseView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceView:
-    """A device that can be sold. `readings` maps a name to {value, at, quality}: a missing value is None, never 0."""
+    """A device that can be sold; nothing new is booked on a `cordoned` one.
+
+    `readings` maps a name to {value, at, quality}: a missing value is None, never 0.
+    """
 
     id: UUID
     node_id: UUID
@@ -85,6 +88,21 @@ class DeviceView:
     isolation_detail: str
     online: bool
     readings: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    memory_mib: int = 0
+    node_hostname: str = ""
+    rack: str = ""
+    cordoned: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceView:
+    """A node out of service on purpose in [starts_at, ends_at); no end is "until it is put back"."""
+
+    node_id: UUID
+    starts_at: datetime
+    ends_at: datetime | None
+    drained_at: datetime | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

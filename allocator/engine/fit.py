@@ -67,12 +67,18 @@ def _load_refusal(card: Card, ask: Ask, starts: int, ends: int) -> str | None:
     return "compute" if no_compute else "memory" if no_memory else None
 
 
+def _service_refusal(card: Card, starts: int, ends: int) -> str | None:
+    if not card.online:
+        return "offline"
+    if any(closed.starts < ends and starts < closed.ends for closed in card.closed):
+        return "maintenance"
+    return "cordoned" if card.cordoned else None
+
+
 def refusal(card: Card, ask: Ask) -> str | None:
     """The first constraint that the card fails, by name; None if the ask fits."""
-    static = _static_refusal(card, ask)
-    if static is not None:
-        return static
-    return _load_refusal(card, ask, ask.starts, ask.ends) if card.online else "offline"
+    static = _static_refusal(card, ask) or _service_refusal(card, ask.starts, ask.ends)
+    return static or _load_refusal(card, ask, ask.starts, ask.ends)
 
 
 def constraint_counts(fleet: Fleet, ask: Ask) -> dict[str, int]:
@@ -86,12 +92,12 @@ def next_free(card: Card, ask: Ask) -> int | None:
 
     The room over a sliding window changes only where something ends, so these are the only starts to try.
     """
-    if not card.online or _static_refusal(card, ask) is not None:
+    if not card.online or card.cordoned or _static_refusal(card, ask) is not None:
         return None
-    starts = {ask.starts, *(piece.ends for piece in card.taken if ask.starts < piece.ends < FOREVER)}
-    for start in sorted(starts):
+    ends = [piece.ends for piece in card.taken] + [closed.ends for closed in card.closed]
+    for start in sorted({ask.starts, *(end for end in ends if ask.starts < end < FOREVER)}):
         end = FOREVER if ask.ends == FOREVER else start + ask.ends - ask.starts
-        if _load_refusal(card, ask, start, end) is None:
+        if _service_refusal(card, start, end) is None and _load_refusal(card, ask, start, end) is None:
             return start
     return None
 
@@ -120,7 +126,7 @@ def nearest_sizes(fleet: Fleet, ask: Ask) -> list[tuple[Size, Card]]:
 
 
 def _smaller(card: Card, ask: Ask) -> Iterable[Size]:
-    if not card.online or _static_refusal(card, ask) not in (None, "larger_than_device"):
+    if _service_refusal(card, ask.starts, ask.ends) or _static_refusal(card, ask) not in (None, "larger_than_device"):
         return
     if any(piece.whole and piece.starts < ask.ends and ask.starts < piece.ends for piece in card.taken):
         return

@@ -22,9 +22,19 @@ class Taken:
     whole: bool = False
 
 
+class Closed(NamedTuple):
+    """The node is in maintenance for [starts, ends)."""
+
+    starts: int
+    ends: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Card:
-    """One device. `isolation_rank` is 0 for the strongest mode; `taken` is sorted by (starts, ends, lease)."""
+    """One device. `isolation_rank` is 0 for the strongest mode; `taken` is sorted by (starts, ends, lease).
+
+    A `cordoned` card takes nothing new, whatever the period; `closed` are the periods into which nothing new may reach.
+    """
 
     device_id: UUID
     node_id: UUID
@@ -33,6 +43,8 @@ class Card:
     permille: int
     mib: int
     online: bool = True
+    cordoned: bool = False
+    closed: tuple[Closed, ...] = ()
     taken: tuple[Taken, ...] = ()
 
 

@@ -8,7 +8,7 @@ from django.urls import path
 
 from allocator.live.consumer import NodeConsumer
 from allocator.live.exec_consumer import ExecConsumer
-from allocator.live.hub import lifespan
+from allocator.live.hub import hub
 from vxpu.wire.exec import STREAM_PATH
 from vxpu.wire.node import SOCKET_PATH
 

@@ -12,14 +12,16 @@ from django.utils import timezone
 from pydantic import TypeAdapter, ValidationError
 
 from allocator.errors import NodeRevoked
-from allocator.live.hub import DATABASE_AWAY, VALKEY_AWAY, hub, in_database
-from allocator.live.plain import TRY_AGAIN, UNAUTHENTICATED, PlainConsumer
+from allocator.live.hub import hub
 from allocator.live.relay import Relay
 from allocator.services import authenticate
 from allocator.services import sync as heartbeat
 from allocator.services._desired import Orders
 from allocator.services.poke import News
 from plumbing.errors import DomainError
+from plumbing.live.database import DATABASE_AWAY, in_database
+from plumbing.live.sockets import FORBIDDEN, TRY_AGAIN, UNAUTHENTICATED, PlainConsumer
+from plumbing.live.valkey import VALKEY_AWAY
 from vxpu.wire import WIRE_VERSION
 from vxpu.wire.node import (
     FromAgent,
@@ -37,7 +39,7 @@ from vxpu.wire.node import (
 
 log = logging.getLogger(__name__)
 
-REVOKED = 4403
+REVOKED = FORBIDDEN
 MAX_FRAME = 1024 * 1024
 _FRAMES: TypeAdapter[Any] = TypeAdapter(FromAgent)
 

@@ -13,8 +13,8 @@ import redis.asyncio
 from django.conf import settings
 from django.utils import timezone
 
-from allocator.live.hub import VALKEY_AWAY
 from allocator.services import _exec_keys as keys
+from plumbing.live.valkey import VALKEY_AWAY
 from vxpu.wire.exec import ExecEnded
 
 log = logging.getLogger(__name__)

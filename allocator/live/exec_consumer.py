@@ -14,10 +14,13 @@ from django.utils import timezone
 from pydantic import TypeAdapter, ValidationError
 
 from allocator.live.exec_beat import Beat, record_end
-from allocator.live.hub import VALKEY_AWAY, hub
-from allocator.live.plain import TRY_AGAIN, UNAUTHENTICATED, PlainConsumer
+from allocator.live.hub import hub
 from allocator.live.relay import LOST_CODE
 from allocator.services import _exec_keys as keys
+from plumbing.live import tickets
+from plumbing.live.bus import bus
+from plumbing.live.sockets import BAD_FRAME, TRY_AGAIN, UNAUTHENTICATED, PlainConsumer
+from plumbing.live.valkey import VALKEY_AWAY
 from vxpu.wire.exec import (
     ExecEnded,
     ExecRefused,
@@ -32,7 +35,6 @@ from vxpu.wire.node import RemoteHangup, RemoteSignal, RemoteTaken, ToProgram
 
 log = logging.getLogger(__name__)
 
-BAD_FRAME = 4400
 MAX_FRAME = 1024
 # A node that is connected starts a program within a second or two.
 START_S = 10.0
@@ -61,7 +63,7 @@ class ExecConsumer(PlainConsumer):
     async def connect(self) -> None:
         await self.accept()
         try:
-            found = await hub().valkey.getdel(keys.ticket_key(self.bearer()))
+            found = await tickets.redeem(bus().valkey, "exec", self.bearer())
         except VALKEY_AWAY:
             await self.close(code=TRY_AGAIN)
             return
@@ -98,14 +100,14 @@ class ExecConsumer(PlainConsumer):
     async def _serve(self, ticket: keys.Ticket) -> None:
         """From the order to the end, which is the last thing said. Cancelled when the client goes."""
         exec_id = ticket.order.exec_id
-        beat = Beat(hub().valkey, exec_id, ticket.lease_id, "client", self._on_silence)
+        beat = Beat(bus().valkey, exec_id, ticket.lease_id, "client", self._on_silence)
         ended: ExecRefused | ExecEnded | None = None
         try:
             await beat.start()
             await hub().order(ticket.node_id, ticket.order)
             ended = await self._follow(keys.stream_key(exec_id))
             if ended is NODE_LOST:
-                await record_end(hub().valkey, exec_id, ticket.lease_id, ended, now=timezone.now())
+                await record_end(bus().valkey, exec_id, ticket.lease_id, ended, now=timezone.now())
         except VALKEY_AWAY:
             log.warning("Valkey is away; %s is given up", exec_id, exc_info=True)
             ended = VALKEY_LOST
@@ -136,7 +138,7 @@ class ExecConsumer(PlainConsumer):
 
     async def _read(self, stream: str) -> list[Any]:
         """What is new in the stream, after a wait of a second at most; a gap in the numbers is said where it is."""
-        found: Any = await hub().valkey.xread({stream: self._last_entry}, count=AT_ONCE, block=LOOK_MS)
+        found: Any = await bus().valkey.xread({stream: self._last_entry}, count=AT_ONCE, block=LOOK_MS)
         messages: list[Any] = []
         for entry, fields in found[0][1] if found else []:
             number = int(fields[b"n"])

@@ -16,8 +16,9 @@ from django.conf import settings
 from django.utils import timezone
 
 from allocator.live.exec_beat import Beat, record_end
-from allocator.live.hub import VALKEY_AWAY, hub
 from allocator.services import _exec_keys as keys
+from plumbing.live.bus import bus
+from plumbing.live.valkey import VALKEY_AWAY
 from vxpu.wire.exec import ExecEnded, ExecOutput, ExecRefused, ExecStarted
 from vxpu.wire.node import (
     OUTPUT_BYTES,
@@ -44,7 +45,7 @@ class Relay:
     def __init__(self, exec_id: str, order: Callable[[ToProgram], Awaitable[None]]) -> None:
         self.exec_id = exec_id
         self._order = order
-        self._valkey = hub().valkey
+        self._valkey = bus().valkey
         self._beat: Beat | None = None
         self._lease_id: UUID | None = None
         self._is_alone = False

@@ -2,6 +2,7 @@
 
 from allocator.models.device import Device, DeviceReading
 from allocator.models.lease import Lease, LeaseEvent, LeaseOutage
+from allocator.models.maintenance import Maintenance, NodeEvent
 from allocator.models.node import Enrolment, Node, NodeKey, SpentToken
 from allocator.models.segment import Segment
 from allocator.models.usage import DirtyHour, QuarantinedUsage, UsageCursor, UsageGap, UsageWindow
@@ -15,7 +16,9 @@ __all__ = [
     "Lease",
     "LeaseEvent",
     "LeaseOutage",
+    "Maintenance",
     "Node",
+    "NodeEvent",
     "NodeKey",
     "Pulse",
     "QuarantinedUsage",

@@ -19,7 +19,10 @@ ALLOWED: dict[str, frozenset[str]] = {
 
 
 class Node(TenantRow):
-    """`is_online` is the watch's verdict, not a ping: it turns False only after the failure timeout."""
+    """`is_online` is the watch's verdict, not a ping: it turns False only after the failure timeout.
+
+    `cordoned_at` is set while nothing new may be booked on it, for whatever period; what is booked goes on.
+    """
 
     hostname = models.CharField(max_length=253)
     machine_id = models.CharField(max_length=64, db_index=True)
@@ -29,6 +32,8 @@ class Node(TenantRow):
     is_online = models.BooleanField(default=False)
     last_seen_at = models.DateTimeField(null=True)
     clock_offset_ms = models.BigIntegerField(null=True)
+    rack = models.CharField(max_length=64, default="", blank=True)
+    cordoned_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

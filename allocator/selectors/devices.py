@@ -37,6 +37,10 @@ def view_of(device: Device, reading: DeviceReading | None) -> DeviceView:
         isolation_detail=device.isolation_detail,
         online=is_online(device),
         readings=reading.values if reading is not None else {},
+        memory_mib=device.memory_mib,
+        node_hostname=device.node.hostname,
+        rack=device.node.rack,
+        cordoned=device.node.cordoned_at is not None,
     )
 
 

@@ -1,8 +1,9 @@
 """What Valkey holds of a program that was started through the server. All of it is volatile: it has a time to live.
 
+The order waits behind a ticket (plumbing/live/tickets.py) until the stream is opened.
+
 | key | holds |
 |---|---|
-| `vxpu:exec:ticket:<SHA-256 of the ticket>` | the order, until the stream is opened or the ticket lapses |
 | `vxpu:exec:<id>` | hash: lease, argv, created_at, and at the end ended_at, code, platform |
 | `vxpu:exec:<id>:stream` | stream of the messages to the client (vxpu/wire/exec.py), each with its number |
 | `vxpu:exec:<id>:client`, `:node` | there as long as the process that holds that end beats |
@@ -12,7 +13,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Literal
 from uuid import UUID
 
@@ -22,7 +22,6 @@ from vxpu.wire.node import RemoteExec
 
 End = Literal["client", "node"]
 
-TICKET_S = 30
 BEAT_S = 5
 ALIVE_S = 20
 
@@ -35,10 +34,6 @@ class Ticket(BaseModel):
     node_id: UUID
     lease_id: UUID
     order: RemoteExec
-
-
-def ticket_key(ticket: str) -> str:
-    return f"vxpu:exec:ticket:{hashlib.sha256(ticket.encode()).hexdigest()}"
 
 
 def record_key(exec_id: str) -> str:

@@ -10,10 +10,11 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from psycopg.types.range import TimestamptzRange
 
-from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, Taken, sort_key
-from allocator.models import Device, Segment
+from allocator.engine.fleet import FOREVER, Ask, Card, Closed, Fleet, Taken, sort_key
+from allocator.models import Device, Maintenance, Segment
 from allocator.models.segment import ModeClass
 from allocator.selectors.devices import devices, is_online
+from allocator.selectors.maintenance import list_maintenance
 from vxpu.market import Wish
 from vxpu.states import Isolation
 
@@ -64,7 +65,14 @@ def read_fleet(*, from_at: datetime, now: datetime, device_id: UUID | None = Non
     by_device: dict[UUID, list[Taken]] = defaultdict(list)
     for segment in segments:
         by_device[segment.device_id].append(_taken(segment))
-    return Fleet.of(_card(device, by_device[device.pk]) for device in found)
+    closed: dict[UUID, list[Closed]] = defaultdict(list)
+    for period in list_maintenance(from_at=from_at, to_at=None):
+        closed[period.node_id].append(_closed(period))
+    return Fleet.of(_card(device, by_device[device.pk], closed[device.node_id]) for device in found)
+
+
+def _closed(period: Maintenance) -> Closed:
+    return Closed(starts=to_instant(period.starts_at), ends=to_instant(period.ends_at))
 
 
 def _taken(segment: Segment) -> Taken:
@@ -78,7 +86,7 @@ def _taken(segment: Segment) -> Taken:
     )
 
 
-def _card(device: Device, taken: Iterable[Taken]) -> Card:
+def _card(device: Device, taken: Iterable[Taken], closed: Iterable[Closed]) -> Card:
     return Card(
         device_id=device.pk,
         node_id=device.node_id,
@@ -87,5 +95,7 @@ def _card(device: Device, taken: Iterable[Taken]) -> Card:
         permille=device.capacity_permille,
         mib=device.capacity_mib,
         online=is_online(device),
+        cordoned=device.node.cordoned_at is not None,
+        closed=tuple(closed),
         taken=tuple(sorted(taken, key=sort_key)),
     )

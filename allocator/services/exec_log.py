@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 
 from allocator.errors import ExecUnavailable
 from allocator.services import _exec_keys as keys
-from allocator.services._valkey import valkey
+from plumbing.live.valkey import valkey
 from plumbing.errors import NotFound
 from vxpu.ids import decode, encode
 from vxpu.wire.exec import ExecOutput, FromStream

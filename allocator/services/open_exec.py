@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,7 +15,8 @@ from django.conf import settings
 from allocator.errors import ExecUnavailable, LeaseNotReady, TooManyExecs
 from allocator.models import Lease
 from allocator.services import _exec_keys as keys
-from allocator.services._valkey import valkey
+from plumbing.live import tickets
+from plumbing.live.valkey import valkey
 from allocator.services.lease_token import issue_lease_token
 from vxpu.ids import decode, encode, new_uuid
 from vxpu.states import LeaseState
@@ -47,7 +47,7 @@ def open_exec(*, lease: Lease, argv: Sequence[str], env: Mapping[str, str], now:
     """Nothing runs yet. Raises LeaseNotReady, TooManyExecs, ExecUnavailable."""
     if lease.state != LeaseState.READY:
         raise LeaseNotReady(f"It is {lease.state}.", suggestion="Wait until it is ready: vxpu lease wait.")
-    identity, ticket = new_uuid(), f"vxx_{secrets.token_urlsafe(32)}"
+    identity = new_uuid()
     order = RemoteExec(
         exec_id=encode("exe", identity),
         lease_token=issue_lease_token(lease=lease, now=now),
@@ -58,20 +58,20 @@ def open_exec(*, lease: Lease, argv: Sequence[str], env: Mapping[str, str], now:
         _take_place(lease.pk, order.exec_id, now=now)
         _keep(lease.pk, order, now=now)
         opens = keys.Ticket(node_id=lease.node_id, lease_id=lease.pk, order=order)
-        valkey().set(keys.ticket_key(ticket), opens.model_dump_json(), ex=keys.TICKET_S)
+        ticket = tickets.issue("exec", opens.model_dump_json())
     except (redis.RedisError, OSError) as error:
         raise ExecUnavailable(suggestion="Send it again in a few seconds.") from error
     return OpenedExec(
         id=identity,
         ticket=ticket,
         stream_url=settings.VXPU_PUBLIC_SOCKET_URL.rstrip("/") + STREAM_PATH,
-        expires_at=now + timedelta(seconds=keys.TICKET_S),
+        expires_at=now + timedelta(seconds=tickets.TICKET_S),
     )
 
 
 def _take_place(lease_id: UUID, exec_id: str, *, now: datetime) -> None:
     at, most = now.timestamp(), settings.VXPU_EXECS_PER_LEASE
-    arguments = [str(at), str(at + keys.TICKET_S), str(most), exec_id, str(settings.VXPU_EXEC_LOG_TTL_S)]
+    arguments = [str(at), str(at + tickets.TICKET_S), str(most), exec_id, str(settings.VXPU_EXEC_LOG_TTL_S)]
     if not valkey().eval(_TAKE_PLACE, 1, keys.running_key(lease_id), *arguments):
         raise TooManyExecs(f"{most} run in it.", suggestion="Wait for one to end, or end one.")
 

@@ -9,7 +9,7 @@ from uuid import UUID
 
 import redis
 
-from allocator.services._valkey import valkey
+from plumbing.live.valkey import valkey
 
 log = logging.getLogger(__name__)
 

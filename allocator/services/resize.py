@@ -130,7 +130,7 @@ def _fitting(write: Callable[[], None], lease: Lease, device: Device, ask: Ask, 
             write()
     except IntegrityError as error:
         constraint = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
-        if constraint not in ("segment_fits_device", "segment_one_mode"):
+        if constraint not in ("segment_fits_device", "segment_one_mode", "segment_before_maintenance"):
             raise
         raise _refusal(lease, device, ask, now) from error
 
