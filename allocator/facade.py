@@ -22,11 +22,12 @@ from allocator.errors import (
 )
 from allocator.selectors import delivered, devices, maintenance
 from allocator.selectors import leases as lease_rows
-from allocator.services import dirty, hold, lease_token, place
+from allocator.services import dirty, hold, lease_token, place, timeline
 from allocator.services import release as releasing
 from allocator.services import resize as resizing
 from plumbing.rowsec import system_scope
 from vxpu.market import (
+    CalendarRow,
     Candidate,
     DeviceView,
     DirtyHour,
@@ -51,6 +52,7 @@ __all__ = [
     "get_device",
     "get_lease",
     "issue_lease_token",
+    "list_calendar",
     "list_devices",
     "list_leases",
     "list_maintenance",
@@ -166,6 +168,22 @@ def get_device(*, device_id: UUID) -> DeviceView:
 def list_maintenance(*, from_at: datetime, to_at: datetime) -> list[MaintenanceView]:
     """Nodes out of service on purpose at some time in [from_at, to_at), by start. A cordon has no period."""
     return [maintenance.view_of(period) for period in maintenance.list_maintenance(from_at=from_at, to_at=to_at)]
+
+
+@_whole_fleet
+def list_calendar(
+    *,
+    from_at: datetime,
+    to_at: datetime,
+    slice: Slice,  # noqa: A002 - the product's word
+    now: datetime,
+    device_kind: str | None = None,
+    device_id: UUID | None = None,
+) -> list[CalendarRow]:
+    """Every device's calendar in [from_at, to_at) and where the slice fits; one snapshot. The caller hides names."""
+    return timeline.list_rows(
+        from_at=from_at, to_at=to_at, piece=slice, now=now, device_kind=device_kind, device_id=device_id
+    )
 
 
 @_whole_fleet

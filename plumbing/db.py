@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
+from django.db import connection
 from django.db import transaction as django_transaction
 
 P = ParamSpec("P")
@@ -62,6 +63,21 @@ def transaction_required(function: Callable[P, R]) -> Callable[P, R]:
         return function(*args, **kwargs)
 
     return run
+
+
+@contextmanager
+def snapshot() -> Iterator[None]:
+    """For an answer made of several reads: they all see one instant, and may only read.
+
+    Enter scopes before it. Inside a transaction the reads see what that transaction sees, whatever its level.
+    """
+    if connection.in_atomic_block:
+        yield
+        return
+    with django_transaction.atomic(durable=True):
+        with connection.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        yield
 
 
 def savepoint() -> django_transaction.Atomic:

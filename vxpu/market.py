@@ -106,6 +106,31 @@ class MaintenanceView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PieceView:
+    """Capacity that is taken on a device. `lane` is its row in a drawing of the device: no two of a row overlap."""
+
+    lease_id: UUID
+    tenant_id: UUID
+    owner: UUID
+    state: LeaseState
+    starts_at: datetime
+    ends_at: datetime | None
+    slice: Slice
+    whole: bool
+    lane: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarRow:
+    """A device's calendar. `free` are the periods in which the slice that was asked for fits."""
+
+    device: DeviceView
+    pieces: tuple[PieceView, ...]
+    maintenance: tuple[MaintenanceView, ...]
+    free: tuple[Period, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
     """Delivered time at one size: whole seconds, half-open. `open` says that the end may still move."""
 

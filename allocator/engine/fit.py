@@ -87,12 +87,17 @@ def constraint_counts(fleet: Fleet, ask: Ask) -> dict[str, int]:
     return dict(sorted(counted.items()))
 
 
+def is_sellable(card: Card, ask: Ask) -> bool:
+    """Whether the card may take such an ask at some time: it is heard, not cordoned, and of the right sort."""
+    return card.online and not card.cordoned and _static_refusal(card, ask) is None
+
+
 def next_free(card: Card, ask: Ask) -> int | None:
     """The earliest start, not before the wished one, at which the card takes the ask for as long; None for never.
 
     The room over a sliding window changes only where something ends, so these are the only starts to try.
     """
-    if not card.online or card.cordoned or _static_refusal(card, ask) is not None:
+    if not is_sellable(card, ask):
         return None
     ends = [piece.ends for piece in card.taken] + [closed.ends for closed in card.closed]
     for start in sorted({ask.starts, *(end for end in ends if ask.starts < end < FOREVER)}):

@@ -64,18 +64,15 @@ def read_fleet(*, from_at: datetime, now: datetime, device_id: UUID | None = Non
         found, segments = found.filter(pk=device_id), segments.filter(device_id=device_id)
     by_device: dict[UUID, list[Taken]] = defaultdict(list)
     for segment in segments:
-        by_device[segment.device_id].append(_taken(segment))
-    closed: dict[UUID, list[Closed]] = defaultdict(list)
+        by_device[segment.device_id].append(taken_of(segment))
+    closed: dict[UUID, list[Maintenance]] = defaultdict(list)
     for period in list_maintenance(from_at=from_at, to_at=None):
-        closed[period.node_id].append(_closed(period))
-    return Fleet.of(_card(device, by_device[device.pk], closed[device.node_id]) for device in found)
+        closed[period.node_id].append(period)
+    return Fleet.of(card_of(device, by_device[device.pk], closed[device.node_id]) for device in found)
 
 
-def _closed(period: Maintenance) -> Closed:
-    return Closed(starts=to_instant(period.starts_at), ends=to_instant(period.ends_at))
-
-
-def _taken(segment: Segment) -> Taken:
+def taken_of(segment: Segment) -> Taken:
+    """A live segment as the engine knows it."""
     return Taken(
         lease_id=segment.lease_id,
         starts=to_instant(segment.period.lower),
@@ -86,7 +83,8 @@ def _taken(segment: Segment) -> Taken:
     )
 
 
-def _card(device: Device, taken: Iterable[Taken], closed: Iterable[Closed]) -> Card:
+def card_of(device: Device, taken: Iterable[Taken], closed: Iterable[Maintenance]) -> Card:
+    """A device with what is taken of it and when its node is in maintenance."""
     return Card(
         device_id=device.pk,
         node_id=device.node_id,
@@ -96,6 +94,6 @@ def _card(device: Device, taken: Iterable[Taken], closed: Iterable[Closed]) -> C
         mib=device.capacity_mib,
         online=is_online(device),
         cordoned=device.node.cordoned_at is not None,
-        closed=tuple(closed),
+        closed=tuple(Closed(to_instant(one.starts_at), to_instant(one.ends_at)) for one in closed),
         taken=tuple(sorted(taken, key=sort_key)),
     )
