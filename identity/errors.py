@@ -40,3 +40,39 @@ class AuditChainBroken(DomainError):
 
     code = "audit_chain_broken"
     title = "The audit log was tampered with."
+
+
+class LastAdmin(Conflict):
+    code = "last_admin"
+    title = "A tenant keeps at least one admin."
+
+
+class WrongLogin(DomainError):
+    """The same for an unknown address, a wrong password and a user who may not come in."""
+
+    code = "wrong_login"
+    status = 401
+    title = "The log-in is not right."
+
+
+class TooManyAttempts(DomainError):
+    code = "too_many_attempts"
+    status = 429
+    title = "Too many wrong log-ins."
+
+
+class CsrfFailed(Forbidden):
+    """A browser's request that changes something, without proof that it comes from our own pages."""
+
+    code = "csrf_failed"
+    title = "The request does not prove that it comes from this site's pages."
+
+
+class WrongPassword(Invalid):
+    code = "wrong_password"
+    title = "The present password is not right."
+
+
+class WeakPassword(Invalid):
+    code = "weak_password"
+    title = "The new password is too weak."

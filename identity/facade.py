@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from identity import selectors
 from identity.models import Project, Tenant
 from identity.services import audit
+from plumbing.principal import Principal
+from plumbing.rowsec import system_scope
+
+CredentialKind = Literal["token", "session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,3 +69,20 @@ def record_audit(
     `action` is like ``"invoice.issued"``, `subject` an id; `data` holds JSON types, never secrets.
     """
     audit.record(tenant_id=tenant_id, actor_id=actor_id, action=action, subject=subject, now=now, data=data)
+
+
+def principal_of_credential(*, kind: CredentialKind, credential_id: UUID, now: datetime) -> Principal | None:
+    """Who holds a token or a session now, with the rights that it has now; None once it is revoked, expired, its user
+    inactive, or (a session) the token that opened it is. For connections that outlive a request."""
+    return principals_of_credentials(credentials=[(kind, credential_id)], now=now).get((kind, credential_id))
+
+
+def principals_of_credentials(
+    *, credentials: Collection[tuple[CredentialKind, UUID]], now: datetime
+) -> dict[tuple[CredentialKind, UUID], Principal]:
+    """As `principal_of_credential`, for many at once: two queries at most. Who is missing is out."""
+    wanted = set(credentials)
+    by_kind = {kind: {id_ for of, id_ in wanted if of == kind} for kind in ("token", "session")}
+    with system_scope():
+        found = selectors.map_principals(token_ids=by_kind["token"], session_ids=by_kind["session"], now=now)
+    return {key: found[key[1]] for key in wanted if key[1] in found}

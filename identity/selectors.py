@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
-from django.db.models import OuterRef, QuerySet
+from django.db.models import OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Lower
 
-from identity.models import AuditEvent, Member, Project, Role, Tenant, Token, User
+from identity.models import AuditEvent, Member, Project, Role, Session, Tenant, Token, User
 from identity.models.member import OPERATOR_SCOPES, ROLE_SCOPES
 from plumbing.errors import NotFound
 from plumbing.principal import Principal
@@ -27,6 +30,7 @@ class Bearer:
     principal: Principal
     token_id: UUID
     last_used_at: datetime | None
+    expires_at: datetime
 
 
 def scopes_of(*, roles: frozenset[str], is_operator: bool) -> frozenset[str]:
@@ -47,35 +51,134 @@ def _narrowed(token_scopes: list[str], allowed: frozenset[str]) -> frozenset[str
     return frozenset(kept)
 
 
-def find_bearer(*, digest: bytes, now: datetime) -> Bearer | None:
-    """Token, user, roles and projects in one query, found by the unique index on the digest."""
+def _with_rights(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Tokens or sessions with their user, its roles and projects, all in one query."""
     memberships = Member.objects.filter(user_id=OuterRef("user_id")).order_by("pk")
     projects = Project.objects.filter(tenant_id=OuterRef("tenant_id")).order_by("pk")
-    token = (
-        Token.objects.select_related("user")
-        .filter(digest=digest, revoked_at__isnull=True, expires_at__gt=now, user__is_active=True)
-        .annotate(
-            role_list=ArraySubquery(memberships.values("role")),
-            project_list=ArraySubquery(memberships.filter(project__isnull=False).values("project_id")),
-            tenant_projects=ArraySubquery(projects.values("pk")),
-        )
-        .first()
+    found: QuerySet[Any] = rows.select_related("user").annotate(
+        role_list=ArraySubquery(memberships.values("role")),
+        project_list=ArraySubquery(memberships.filter(project__isnull=False).values("project_id")),
+        tenant_projects=ArraySubquery(projects.values("pk")),
     )
+    return found
+
+
+def _principal(
+    row: Any, *, token_scopes: list[str] | None, token_id: UUID | None = None, session_id: UUID | None = None
+) -> Principal:
+    """The holder of a row of `_with_rights`; `token_scopes` narrow what the roles allow."""
+    roles = frozenset(row.role_list)
+    everywhere = Role.TENANT_ADMIN in roles
+    allowed = scopes_of(roles=roles, is_operator=row.user.is_operator)
+    return Principal(
+        user_id=row.user_id,
+        tenant_id=row.tenant_id,
+        name=row.user.name,
+        roles=roles,
+        scopes=allowed if token_scopes is None else _narrowed(token_scopes, allowed),
+        project_ids=frozenset(row.tenant_projects if everywhere else row.project_list),
+        is_operator=row.user.is_operator,
+        token_id=token_id,
+        session_id=session_id,
+    )
+
+
+def _live_tokens(*, now: datetime) -> QuerySet[Token]:
+    return Token.objects.filter(revoked_at__isnull=True, expires_at__gt=now, user__is_active=True)
+
+
+def _live_sessions(*, now: datetime) -> QuerySet[Session]:
+    """A session that a token opened is dead with it."""
+    token_lives = Q(token__isnull=True) | Q(token__revoked_at__isnull=True, token__expires_at__gt=now)
+    return Session.objects.filter(
+        token_lives, revoked_at__isnull=True, expires_at__gt=now, user__is_active=True
+    ).select_related("token")
+
+
+def _session_principal(row: Any) -> Principal:
+    return _principal(row, token_scopes=row.token.scopes if row.token else None, session_id=row.pk)
+
+
+def find_bearer(*, digest: bytes, now: datetime) -> Bearer | None:
+    """Token, user, roles and projects in one query, found by the unique index on the digest."""
+    token = _with_rights(_live_tokens(now=now).filter(digest=digest)).first()
     if token is None:
         return None
-    roles = frozenset(token.role_list)
-    everywhere = Role.TENANT_ADMIN in roles
-    principal = Principal(
-        user_id=token.user_id,
-        tenant_id=token.tenant_id,
-        name=token.user.name,
-        roles=roles,
-        scopes=_narrowed(token.scopes, scopes_of(roles=roles, is_operator=token.user.is_operator)),
-        project_ids=frozenset(token.tenant_projects if everywhere else token.project_list),
+    return Bearer(
+        principal=_principal(token, token_scopes=token.scopes, token_id=token.pk),
         token_id=token.pk,
-        is_operator=token.user.is_operator,
+        last_used_at=token.last_used_at,
+        expires_at=token.expires_at,
     )
-    return Bearer(principal=principal, token_id=token.pk, last_used_at=token.last_used_at)
+
+
+def find_session_principal(*, digest: bytes, now: datetime) -> Principal | None:
+    """As `find_bearer`, for a session."""
+    session = _with_rights(_live_sessions(now=now).filter(digest=digest)).first()
+    return _session_principal(session) if session is not None else None
+
+
+def map_principals(
+    *, token_ids: Collection[UUID], session_ids: Collection[UUID], now: datetime
+) -> dict[UUID, Principal]:
+    """Who still holds which of these tokens and sessions; what is dead is not in the answer. A query for each kind."""
+    found: dict[UUID, Principal] = {}
+    if token_ids:
+        for row in _with_rights(_live_tokens(now=now).filter(pk__in=token_ids)):
+            found[row.pk] = _principal(row, token_scopes=row.scopes, token_id=row.pk)
+    if session_ids:
+        for row in _with_rights(_live_sessions(now=now).filter(pk__in=session_ids)):
+            found[row.pk] = _session_principal(row)
+    return found
+
+
+def get_current_session(*, by: Principal) -> Session:
+    """The one that the caller came with. Raises NotFound for a caller with a token."""
+    found = list_sessions(by=by).filter(pk=by.session_id).select_related("user").first() if by.session_id else None
+    if found is None:
+        raise no_such("session")
+    return found
+
+
+def list_sessions(*, by: Principal) -> QuerySet[Session]:
+    """The caller's own, also those that are over."""
+    return Session.objects.filter(tenant_id=by.tenant_id, user_id=by.user_id).order_by("-pk")
+
+
+def list_live_sessions(*, by: Principal, now: datetime) -> QuerySet[Session]:
+    """The caller's browsers that are logged in."""
+    return _live_sessions(now=now).filter(tenant_id=by.tenant_id, user_id=by.user_id).order_by("-pk")
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """A caller with the names of what it belongs to."""
+
+    principal: Principal
+    email: str
+    has_password: bool
+    tenant: Tenant
+    projects: list[Project]
+
+    @property
+    def roles(self) -> list[str]:
+        return sorted(self.principal.roles)
+
+    @property
+    def scopes(self) -> list[str]:
+        return sorted(self.principal.scopes)
+
+
+def get_profile(*, of: Principal) -> Profile:
+    """Raises NotFound when the user or the tenant is gone."""
+    user = get_user(tenant_id=of.tenant_id, user_id=of.user_id)
+    return Profile(
+        principal=of,
+        email=user.email,
+        has_password=user.has_usable_password(),
+        tenant=get_tenant(tenant_id=of.tenant_id),
+        projects=list(list_projects(tenant_id=of.tenant_id).filter(pk__in=of.project_ids)),
+    )
 
 
 def get_tenant(*, tenant_id: UUID) -> Tenant:
@@ -108,7 +211,8 @@ def get_user(*, tenant_id: UUID, user_id: UUID) -> User:
 
 
 def find_user_by_email(*, email: str) -> User | None:
-    return User.objects.filter(email__iexact=email).first()
+    """Without regard to case, by the unique index that says the same."""
+    return User.objects.alias(lowered=Lower("email")).filter(lowered=Lower(Value(email))).first()
 
 
 def list_members(*, tenant_id: UUID) -> QuerySet[Member]:

@@ -10,8 +10,8 @@ from uuid import UUID
 class Principal:
     """An authenticated caller: a member of one tenant, or an operator (`is_operator`), or both.
 
-    `scopes` limit what a token may do (``"*"`` for a session); `project_ids` are the projects the caller is a member
-    of (a tenant admin has them all).
+    `scopes` are what the roles allow, as far as the token carries them; `project_ids` are the projects the caller is a
+    member of (a tenant admin has them all). One of `token_id` and `session_id` says how the caller came in.
     """
 
     user_id: UUID
@@ -21,6 +21,7 @@ class Principal:
     scopes: frozenset[str] = frozenset()
     project_ids: frozenset[UUID] = field(default_factory=frozenset)
     token_id: UUID | None = None
+    session_id: UUID | None = None
     is_operator: bool = False
     is_authenticated: bool = True
 

@@ -51,7 +51,8 @@ def whoami(output: session.Output = Format.TABLE) -> None:
     with session.open_client() as client:
         me = client.get("/me")
         row = {**me, "server": client.server}
-    show_one(row, [(key.replace("_", " "), key) for key in row], output)
+    inside = {"tenant": "tenant.id"}
+    show_one(row, [(key.replace("_", " "), inside.get(key, key)) for key in row], output)
 
 
 def context(

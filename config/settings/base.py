@@ -64,7 +64,18 @@ PASSWORD_HASHERS = ["django.contrib.auth.hashers.Argon2PasswordHasher"]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {
+        "NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator",
+        "OPTIONS": {"user_attributes": ["email", "name"]},
+    },
 ]
+
+# Django's CSRF check guards what a session's cookie may change; its cookie is set at the log-in (identity/api/cookies.py).
+CSRF_COOKIE_NAME = "vxpu_csrf"
+CSRF_HEADER_NAME = "HTTP_X_CSRF_TOKEN"
+CSRF_COOKIE_SAMESITE = "Lax"
+# Further origins whose pages are ours, "https://console.example" and the like.
+CSRF_TRUSTED_ORIGINS = _env.words("VXPU_TRUSTED_ORIGINS", "")
 
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True  # served from the packages themselves: there is nothing to collect
@@ -103,7 +114,11 @@ CHANNEL_LAYERS = {
 }
 
 REST_FRAMEWORK: dict[str, Any] = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["identity.api.authentication.TokenAuthentication"],
+    # In this order: a bearer token wins over a cookie.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "identity.api.authentication.TokenAuthentication",
+        "identity.api.authentication.SessionAuthentication",
+    ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["plumbing.api.parsing.StrictJSONParser"],
@@ -189,11 +204,20 @@ VXPU_WINDOW_S = _env.integer("VXPU_WINDOW_S", 60)
 VXPU_GRACE_S = _env.integer("VXPU_GRACE_S", 5)
 VXPU_RATING_PERIOD_S = _env.integer("VXPU_RATING_PERIOD_S", 3600)
 VXPU_HOLD_TTL_S = _env.integer("VXPU_HOLD_TTL_S", 120)
+VXPU_QUOTE_TTL_S = _env.integer("VXPU_QUOTE_TTL_S", 120)
 VXPU_LATE_LIMIT_S = _env.integer("VXPU_LATE_LIMIT_S", 86_400)
 VXPU_WEB_URL = _env.text("VXPU_WEB_URL", "http://127.0.0.1:8000")
 VXPU_SOCKET_URL = _env.text("VXPU_SOCKET_URL", "ws://127.0.0.1:8001")
 # Where tenants reach the sockets, if that is another address than the agents'.
 VXPU_PUBLIC_SOCKET_URL = _env.text("VXPU_PUBLIC_SOCKET_URL", VXPU_SOCKET_URL)
+VXPU_SESSION_S = _env.integer("VXPU_SESSION_S", 12 * 3600)
+VXPU_SESSION_COOKIE = "vxpu_session"
+# Wrong log-ins in a window: of one account, and from one address (many people may share one).
+VXPU_LOGIN_TRIES = _env.integer("VXPU_LOGIN_TRIES", 10)
+VXPU_LOGIN_TRIES_PER_ADDRESS = _env.integer("VXPU_LOGIN_TRIES_PER_ADDRESS", 100)
+VXPU_LOGIN_WINDOW_S = _env.integer("VXPU_LOGIN_WINDOW_S", 900)
+# How many proxies of ours stand in front and write X-Forwarded-For; 0: the peer's address counts.
+VXPU_PROXIES = _env.integer("VXPU_PROXIES", 0)
 VXPU_EXECS_PER_LEASE = _env.integer("VXPU_EXECS_PER_LEASE", 4)
 VXPU_EXEC_LOG_KIB = _env.integer("VXPU_EXEC_LOG_KIB", 256)
 VXPU_EXEC_LOG_TTL_S = _env.integer("VXPU_EXEC_LOG_TTL_S", 3600)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from identity.models.member import SCOPES, Role
@@ -85,34 +84,21 @@ class MemberSerializer(serializers.Serializer[Any]):
     created_at = serializers.DateTimeField()
 
 
+class NewMemberSerializer(MemberSerializer):
+    """`first_token` is there for a user who was made with this request."""
+
+    first_token = NewTokenSerializer(allow_null=True)
+
+    def to_representation(self, made: Any) -> dict[str, Any]:
+        token = NewTokenSerializer(made.first_token).data if made.first_token else None
+        return {**MemberSerializer(made.member).data, "first_token": token}
+
+
 class TokenIn(StrictSerializer):
     name = serializers.CharField(max_length=120)
     scopes = serializers.ListField(child=serializers.ChoiceField(SCOPES), min_length=1, max_length=len(SCOPES))
     expires_at = Instant(help_text="At most a year from now.")
     user = TypedId("usr", required=False, allow_null=True, default=None, help_text="Another user; tenant admins only.")
-
-
-class MeSerializer(serializers.Serializer[Any]):
-    user = TypedId("usr", source="user_id")
-    tenant = TypedId("ten", source="tenant_id")
-    name = serializers.CharField()
-    roles = serializers.SerializerMethodField()
-    scopes = serializers.SerializerMethodField()
-    projects = serializers.SerializerMethodField()
-    token = TypedId("tok", source="token_id", allow_null=True)
-    is_operator = serializers.BooleanField()
-
-    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
-    def get_roles(self, principal: Any) -> list[str]:
-        return sorted(principal.roles)
-
-    @extend_schema_field(serializers.ListField(child=serializers.CharField()))
-    def get_scopes(self, principal: Any) -> list[str]:
-        return sorted(principal.scopes)
-
-    @extend_schema_field(serializers.ListField(child=TypedId("prj")))
-    def get_projects(self, principal: Any) -> list[str]:
-        return [TypedId("prj").to_representation(project) for project in sorted(principal.project_ids)]
 
 
 class AuditEventSerializer(serializers.Serializer[Any]):

@@ -17,15 +17,6 @@ from plumbing.api.permissions import IsOperator, scope
 from plumbing.api.views import DomainView
 
 
-class MeView(DomainView):
-    permission_classes = [IsAuthenticated]
-
-    @extend_schema(operation_id="me", tags=["identity"], responses=io.MeSerializer)
-    def get(self, request: Request) -> Response:
-        """Who the token is for and what it may do."""
-        return Response(io.MeSerializer(self.principal(request)).data)
-
-
 class TenantsView(DomainView):
     permission_classes = [IsOperator, scope("identity")]
 
@@ -79,13 +70,26 @@ class MembersView(DomainView):
         return self.page(request, found, io.MemberSerializer)
 
     @extend_schema(
-        operation_id="add_member", tags=["identity"], request=io.MemberIn, responses={201: io.MemberSerializer}
+        operation_id="add_member", tags=["identity"], request=io.MemberIn, responses={201: io.NewMemberSerializer}
     )
     def post(self, request: Request) -> Response:
-        """Give a role to a user; one who is not known yet is made."""
+        """Give a role to a user; one who is not known yet is made and gets a first token to log in with.
+
+        The token's secret is shown this once.
+        """
         asked = self.parsed(request, io.MemberIn)
         made = members.add(by=self.principal(request), project_id=asked.pop("project"), now=timezone.now(), **asked)
-        return Response(io.MemberSerializer(made).data, status=201)
+        return Response(io.NewMemberSerializer(made).data, status=201)
+
+
+class MemberView(DomainView):
+    permission_classes = [scope("identity")]
+
+    @extend_schema(operation_id="remove_member", tags=["identity"], responses={204: None})
+    def delete(self, request: Request, member: str) -> Response:
+        """Take the role away, at once; what the member bought stays. 409 `last_admin` for the tenant's last one."""
+        members.remove(by=self.principal(request), member_id=path_id("mem", member), now=timezone.now())
+        return Response(status=204)
 
 
 class TokensView(DomainView):

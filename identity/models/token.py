@@ -24,6 +24,7 @@ class Token(TenantRow):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=models.Q(expires_at__gt=models.F("created_at")), name="token_expires"),
+            models.UniqueConstraint(fields=["id", "tenant_id"], name="token_with_tenant"),
         ]
 
     def __str__(self) -> str:

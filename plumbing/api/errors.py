@@ -44,7 +44,7 @@ class MalformedRequest(errors.DomainError):
 class NotAuthenticated(errors.DomainError):
     code = "not_authenticated"
     status = 401
-    title = "A valid token is needed."
+    title = "A log-in or a valid token is needed."
 
 
 class MethodNotAllowed(errors.DomainError):
@@ -94,7 +94,7 @@ class Unavailable(errors.DomainError):
 
 
 _TRANSLATED: list[tuple[type[Exception], type[errors.DomainError], str]] = [
-    (drf.NotAuthenticated, NotAuthenticated, "Send 'Authorization: Bearer vxp_pat_...'."),
+    (drf.NotAuthenticated, NotAuthenticated, "Log in, or send 'Authorization: Bearer vxp_pat_...'."),
     (drf.AuthenticationFailed, NotAuthenticated, "Check that the token is whole, not expired and not revoked."),
     (drf.ParseError, MalformedRequest, "Send one JSON object in UTF-8."),
     (drf.MethodNotAllowed, MethodNotAllowed, "See /api/docs for what this address takes."),

@@ -77,3 +77,18 @@ class TokenScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:  # noqa: ARG002 - the library's signature
         return {"type": "http", "scheme": "bearer", "bearerFormat": "vxp_pat_..."}
+
+
+class SessionScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """The cookie that `POST /api/v1/session` sets."""
+
+    target_class = "identity.api.authentication.SessionAuthentication"
+    name = "session"
+
+    def get_security_definition(self, auto_schema: Any) -> dict[str, Any]:  # noqa: ARG002 - the library's signature
+        return {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": "vxpu_session",
+            "description": "For browsers. Changing requests also need the cookie vxpu_csrf's value as X-CSRF-Token.",
+        }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, cast
 
 from django.db.models import QuerySet
@@ -34,8 +35,18 @@ class DomainView(APIView):
         return cast("dict[str, Any]", serializer.validated_data)
 
     def page(
-        self, request: Request, queryset: QuerySet[Any], serializer_class: type[BaseSerializer[Any]], *sorts: str
+        self,
+        request: Request,
+        queryset: QuerySet[Any],
+        serializer_class: type[BaseSerializer[Any]],
+        *sorts: str,
+        context: Mapping[str, Any] | None = None,
     ) -> Response:
-        """One page of `queryset`, newest first unless `?sort=` names one of `sorts` (columns without NULLs)."""
+        """One page of `queryset`, newest first unless `?sort=` names one of `sorts` (columns without NULLs).
+
+        `context` is for the serializer.
+        """
         rows, following = Cursor(sorts=("created_at", *sorts)).page(queryset, request.query_params)
-        return Response({"items": serializer_class(rows, many=True).data, "next": following})
+        return Response(
+            {"items": serializer_class(rows, many=True, context=dict(context or {})).data, "next": following}
+        )

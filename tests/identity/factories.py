@@ -71,7 +71,7 @@ def make_member(*, by: Person, role: str = "member", project: Project | None = N
     wanted: dict[str, Any] = {"email": f"{role}@{word}.example", "name": f"Person {word}", "now": now, **over}
     principal = by.principal()
     with system_scope():
-        member = members.add(by=principal, role=role, project_id=project.pk if project else None, **wanted)
+        member = members.add(by=principal, role=role, project_id=project.pk if project else None, **wanted).member
         token = tokens.create(
             by=principal, user_id=member.user_id, name="test",
             scopes={scope for scope in ROLE_SCOPES[role] if principal.may(scope)},

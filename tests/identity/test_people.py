@@ -40,7 +40,7 @@ def test_an_operator_makes_a_tenant_that_can_begin() -> None:
     made = post(make_operator(), "tenants", **make_request())
     assert made.status_code == 201
     me = client_for(made.json()["token"]["secret"]).get("/api/v1/me").json()
-    assert (me["tenant"], me["roles"]) == (made.json()["tenant"]["id"], ["tenant_admin"])
+    assert (me["tenant"]["id"], me["roles"]) == (made.json()["tenant"]["id"], ["tenant_admin"])
 
 
 def test_only_operators_make_or_list_tenants(ada: Person) -> None:
