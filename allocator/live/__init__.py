@@ -12,7 +12,7 @@ from allocator.live.hub import hub
 from vxpu.wire.exec import STREAM_PATH
 from vxpu.wire.node import SOCKET_PATH
 
-__all__ = ["ExecConsumer", "NodeConsumer", "lifespan", "websocket_urlpatterns"]
+__all__ = ["ExecConsumer", "NodeConsumer", "hub", "websocket_urlpatterns"]
 
 # Django's types know views only; an ASGI route takes an ASGI application.
 _nodes: Any = NodeConsumer.as_asgi()

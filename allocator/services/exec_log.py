@@ -14,8 +14,8 @@ from pydantic import TypeAdapter
 
 from allocator.errors import ExecUnavailable
 from allocator.services import _exec_keys as keys
-from plumbing.live.valkey import valkey
 from plumbing.errors import NotFound
+from plumbing.live.valkey import valkey
 from vxpu.ids import decode, encode
 from vxpu.wire.exec import ExecOutput, FromStream
 

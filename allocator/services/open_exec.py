@@ -15,9 +15,9 @@ from django.conf import settings
 from allocator.errors import ExecUnavailable, LeaseNotReady, TooManyExecs
 from allocator.models import Lease
 from allocator.services import _exec_keys as keys
+from allocator.services.lease_token import issue_lease_token
 from plumbing.live import tickets
 from plumbing.live.valkey import valkey
-from allocator.services.lease_token import issue_lease_token
 from vxpu.ids import decode, encode, new_uuid
 from vxpu.states import LeaseState
 from vxpu.wire.exec import STREAM_PATH

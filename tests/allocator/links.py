@@ -15,6 +15,7 @@ from asgiref.testing import ApplicationCommunicator
 from allocator.live import ExecConsumer, NodeConsumer
 from allocator.live.hub import hub
 from allocator.services import poke
+from plumbing.live.bus import bus
 from plumbing.rowsec import system_scope
 from tests.allocator.factories import Node
 from vxpu.wire.exec import STREAM_PATH
@@ -115,6 +116,7 @@ async def _wind_up() -> None:
     for link in _held.pop(asyncio.get_running_loop(), []):
         await link.end()
     await hub().stop()
+    await bus().stop()
 
 
 def run(story: Callable[[], Awaitable[None]]) -> None:
@@ -183,4 +185,4 @@ class OtherProcess:
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
-        await hub().valkey.aclose()
+        await bus().stop()

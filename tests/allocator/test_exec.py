@@ -16,9 +16,9 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
 from allocator.live import exec_consumer
-from allocator.live.hub import hub
 from allocator.services import _exec_keys as keys
-from allocator.services._valkey import valkey
+from plumbing.live.bus import bus
+from plumbing.live.valkey import valkey
 from tests.allocator.factories import Node, book, make_wish
 from tests.allocator.links import Client, Link, OtherProcess, greeted, now, poked, run, sync_frame
 from tests.identity.factories import Person, make_tenant
@@ -346,10 +346,10 @@ def test_a_killed_process_of_the_node_ends_it_for_the_reader(program: Ordered) -
 @contextmanager
 def valkey_away() -> Iterator[None]:
     """This process's commands reach nobody; what it has subscribed to is still heard."""
-    before = hub().valkey
-    hub().valkey = redis.asyncio.Redis.from_url("redis://127.0.0.1:1/0", retry=Retry(NoBackoff(), 0))
+    before = bus().valkey
+    bus().valkey = redis.asyncio.Redis.from_url("redis://127.0.0.1:1/0", retry=Retry(NoBackoff(), 0))
     yield
-    hub().valkey = before
+    bus().valkey = before
 
 
 def test_without_valkey_the_reader_is_told(program: Ordered) -> None:

@@ -10,7 +10,8 @@ from pytest_django import Settings
 from rest_framework.test import APIClient
 
 from allocator.services import _exec_keys as keys
-from allocator.services._valkey import valkey
+from plumbing.live import tickets
+from plumbing.live.valkey import valkey
 from tests.allocator.factories import Node, book, make_wish
 from tests.identity.factories import Person, client_for, make_member, make_operator, make_tenant
 from vxpu.ids import encode, new_uuid
@@ -53,7 +54,7 @@ def test_a_ticket_is_given_and_the_order_waits_for_it(ada: Person, lease: LeaseV
     assert answer.status_code == 201
     made = answer.json()
     assert made["stream_url"] == "wss://market.example/api/v1/exec-stream"
-    raw = valkey().get(keys.ticket_key(made["ticket"]))
+    raw = valkey().get(tickets.key_of("exec", made["ticket"]))
     assert isinstance(raw, bytes)
     opens = keys.Ticket.model_validate_json(raw)
     assert (opens.order.exec_id, opens.order.argv, opens.order.env) == (made["id"], CMD["argv"], CMD["env"])

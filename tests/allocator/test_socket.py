@@ -18,6 +18,7 @@ from allocator.locks import lock_node
 from allocator.models import Pulse
 from allocator.services import enrol, poke
 from plumbing import db
+from plumbing.live.bus import bus
 from tests.allocator.factories import Node, book, make_wish
 from tests.allocator.links import HELLO, Link, greeted, in_system, now, poked, run, sync_frame
 from tests.racing import OtherConnection
@@ -171,7 +172,7 @@ def test_without_valkey_a_node_is_served_at_its_heartbeats(node: Node, monkeypat
 
 def test_the_process_beats_its_pulse() -> None:
     async def story() -> None:
-        ours = Hub()
+        ours = Hub(bus())
         ours.start()
         for _ in range(100):
             if await in_system(Pulse.objects.filter(part="door").exists):

@@ -205,6 +205,7 @@ FromAgent = Annotated[
     Field(discriminator="type"),
 ]
 ToProgram = Annotated[RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup, Field(discriminator="type")]
+Order = ToProgram
 FromServer = Annotated[
     Desired | Poke | Refused | RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup,
     Field(discriminator="type"),

@@ -1,0 +1,134 @@
+"""News for whoever watches. For services: nothing leaves before the commit, and nothing raises after it.
+
+State (`publish`) is kept in a bounded stream per feed, so that a connection that broke goes on where it was. Metrics
+(`publish_metrics`) are for now only. News is a hint: a process that is killed between its commit and the next line
+says nothing, and pages read again what they show from time to time.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import transaction
+
+from plumbing.live.valkey import VALKEY_AWAY, valkey
+
+log = logging.getLogger(__name__)
+
+NEWS = "vxpu.live.news"
+CONTROL = "vxpu.live.control"
+# Together, so that the order in which news is heard is that of its numbers.
+_APPEND = """
+local seq = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'd', ARGV[2])
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+redis.call('PUBLISH', ARGV[4], ARGV[5] .. '\\n' .. seq .. '\\n' .. ARGV[2])
+return seq
+"""
+STREAM_TTL_S = 3600
+MOST_BYTES = 64 * 1024
+MEND_S = 1.0
+
+
+def stream_of(feed: str) -> str:
+    return f"vxpu:live:{feed}"
+
+
+def publish(feed: str, data: Mapping[str, Any]) -> None:
+    """A change of state, said once the caller's transaction has committed (at once if there is none).
+
+    `data` are JSON types, at most 64 KiB; put a `version` of the changed object into it, for two commits may say their
+    news in either order. Raises TypeError, ValueError.
+    """
+    text = _text_of(data)
+    transaction.on_commit(lambda: _say(feed, text), robust=True)
+
+
+def publish_metrics(feed: str, data: Mapping[str, Any]) -> None:
+    """Figures of this moment; they may be dropped. Raises TypeError, ValueError."""
+    message = metrics_message(feed, data)
+    if _mender.is_at_work:
+        return
+    try:
+        valkey().publish(NEWS, message)
+    except VALKEY_AWAY:
+        log.debug("Metrics of %s are lost: Valkey is away", feed)
+
+
+def look_again(*, user_id: UUID) -> None:
+    """Once the transaction has committed: judge this user's open connections again, at once."""
+    transaction.on_commit(lambda: _control(user=str(user_id)), robust=True)
+
+
+def metrics_message(feed: str, data: Mapping[str, Any]) -> str:
+    """For a loop, which publishes it to `NEWS` itself. Raises TypeError, ValueError."""
+    return f"{feed}\n\n{_text_of(data)}"
+
+
+def _text_of(data: Mapping[str, Any]) -> str:
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    if len(text) > MOST_BYTES:
+        raise ValueError(f"{len(text)} bytes are more than a frame may have")
+    return text
+
+
+def _say(feed: str, text: str) -> None:
+    arguments = [str(settings.VXPU_LIVE_KEPT), text, str(STREAM_TTL_S), NEWS, feed]
+    try:
+        if not _mender.is_at_work:
+            valkey().eval(_APPEND, 1, stream_of(feed), *arguments)
+            return
+    except VALKEY_AWAY:
+        log.warning("Valkey is away; those who watch %s will get a snapshot", feed, exc_info=True)
+    _mender.note(feed)
+
+
+def _control(**what: str) -> None:
+    try:
+        valkey().publish(CONTROL, json.dumps(what))
+    except VALKEY_AWAY:
+        log.warning("Valkey is away; connections are judged at their next turn", exc_info=True)
+
+
+class _Mender:
+    """Feeds whose news could not be said: their watchers are told to read anew, as soon as anybody can be told.
+
+    While it is at work nobody else tries, so that requests do not wait for a dead Valkey.
+    """
+
+    def __init__(self) -> None:
+        self.is_at_work = False
+        self._lock = threading.Lock()
+        self._feeds: set[str] = set()
+
+    def note(self, feed: str) -> None:
+        with self._lock:
+            self._feeds.add(feed)
+            if not self.is_at_work:
+                self.is_at_work = True
+                threading.Thread(target=self._mend, daemon=True, name="live-mender").start()
+
+    def _mend(self) -> None:
+        while True:
+            time.sleep(MEND_S)
+            with self._lock:
+                feeds, self._feeds = self._feeds, set()
+            try:
+                valkey().publish(CONTROL, json.dumps({"lost": sorted(feeds)}))
+            except VALKEY_AWAY:
+                with self._lock:
+                    self._feeds |= feeds
+                continue
+            with self._lock:
+                if not self._feeds:
+                    self.is_at_work = False
+                    return
+
+
+_mender = _Mender()
