@@ -20,9 +20,10 @@ from allocator.errors import (
     IllegalPeriod,
     LeaseLost,
 )
-from allocator.selectors import delivered, devices, maintenance
+from allocator.selectors import delivered, devices, maintenance, nodes
 from allocator.selectors import leases as lease_rows
 from allocator.services import dirty, hold, lease_token, place, timeline
+from allocator.services import outlook as outlooks
 from allocator.services import release as releasing
 from allocator.services import resize as resizing
 from plumbing.rowsec import system_scope
@@ -34,6 +35,8 @@ from vxpu.market import (
     IdleReport,
     LeaseView,
     MaintenanceView,
+    Outlook,
+    NodeEventView,
     Phase,
     UsageReport,
     Wish,
@@ -56,7 +59,9 @@ __all__ = [
     "list_devices",
     "list_leases",
     "list_maintenance",
+    "list_node_events",
     "metered_phases",
+    "outlook",
     "propose",
     "release",
     "resize",
@@ -171,6 +176,12 @@ def list_maintenance(*, from_at: datetime, to_at: datetime) -> list[MaintenanceV
 
 
 @_whole_fleet
+def list_node_events(*, before: datetime | None, limit: int) -> list[NodeEventView]:
+    """The newest before an instant, newest first."""
+    return [nodes.event_view_of(event) for event in nodes.list_events_before(before=before, limit=limit)]
+
+
+@_whole_fleet
 def list_calendar(
     *,
     from_at: datetime,
@@ -184,6 +195,12 @@ def list_calendar(
     return timeline.list_rows(
         from_at=from_at, to_at=to_at, piece=slice, now=now, device_kind=device_kind, device_id=device_id
     )
+
+
+@_whole_fleet
+def outlook(*, wishes: Sequence[Wish], now: datetime) -> list[Outlook]:
+    """For each wish: when it would fit soonest, and what is free over its period. One snapshot, no promise."""
+    return outlooks.outlook(wishes=wishes, now=now)
 
 
 @_whole_fleet

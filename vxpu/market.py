@@ -106,6 +106,19 @@ class MaintenanceView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NodeEventView:
+    """What happened to a node. `kind` is like ``"cordoned"``."""
+
+    id: UUID
+    node_id: UUID
+    hostname: str
+    kind: str
+    actor: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PieceView:
     """Capacity that is taken on a device. `lane` is its row in a drawing of the device: no two of a row overlap."""
 
@@ -128,6 +141,14 @@ class CalendarRow:
     pieces: tuple[PieceView, ...]
     maintenance: tuple[MaintenanceView, ...]
     free: tuple[Period, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outlook:
+    """When a wish would fit soonest (None for never), and the largest piece that one device has free for its period."""
+
+    earliest_start_at: datetime | None
+    free: Slice | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, peak
@@ -115,6 +116,17 @@ def earliest(fleet: Fleet, ask: Ask) -> Later | None:
         if start is not None and (best is None or start < best.starts):
             best = Later(start, card)
     return best
+
+
+def largest_free(fleet: Fleet, ask: Ask) -> Size | None:
+    """The largest piece that one card of the ask's sort has free over its period: compute first, then memory."""
+    found: list[Size] = []
+    for card in fleet.cards:
+        small = replace(ask, permille=1, mib=1, whole=False)
+        if is_sellable(card, small) and _load_refusal(card, small, ask.starts, ask.ends) is None:
+            left = room(card, ask.starts, ask.ends)
+            found.append(Size(left.permille, left.mib))
+    return max(found, default=None)
 
 
 def nearest_sizes(fleet: Fleet, ask: Ask) -> list[tuple[Size, Card]]:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from allocator.engine.fit import Later, constraint_counts, earliest, nearest_sizes
-from allocator.engine.fleet import Ask, Fleet
+from allocator.engine.fleet import FOREVER, Ask, Fleet
 from allocator.errors import DoesNotFit
 from allocator.services._snapshot import from_instant
 from vxpu.ids import encode
@@ -21,7 +21,12 @@ def no_room(*, fleet: Fleet, ask: Ask) -> DoesNotFit:
     sizes = [Slice(memory_mib=size.mib, share_permille=size.permille) for size, _ in nearest]
     alternatives = [_later(later, ask)] if later is not None and later.starts > ask.starts else []
     alternatives += [
-        {"kind": "smaller", "slice": size.model_dump(), "device": encode("dev", card.device_id)}
+        {
+            "kind": "smaller",
+            "slice": size.model_dump(),
+            "device": encode("dev", card.device_id),
+            **_times(ask.starts, ask),
+        }
         for size, (_, card) in zip(sizes, nearest, strict=True)
     ]
     next_free_at = from_instant(later.starts) if later is not None else None
@@ -38,10 +43,16 @@ def no_room(*, fleet: Fleet, ask: Ask) -> DoesNotFit:
 def _later(later: Later, ask: Ask) -> dict[str, Any]:
     return {
         "kind": "later",
-        "starts_at": from_instant(later.starts),
+        **_times(later.starts, ask),
         "slice": {"memory_mib": ask.mib, "share_permille": ask.permille},
         "device": encode("dev", later.card.device_id),
     }
+
+
+def _times(starts: int, ask: Ask) -> dict[str, datetime | None]:
+    """As long as was asked, from `starts`."""
+    ends = None if ask.ends == FOREVER else from_instant(starts + ask.ends - ask.starts)
+    return {"starts_at": from_instant(starts), "ends_at": ends}
 
 
 def _detail(counts: dict[str, int], next_free_at: datetime | None) -> str:
