@@ -79,6 +79,11 @@ CSRF_TRUSTED_ORIGINS = _env.words("VXPU_TRUSTED_ORIGINS", "")
 
 STATIC_URL = "/static/"
 WHITENOISE_USE_FINDERS = True  # served from the packages themselves: there is nothing to collect
+# The console that `make ui` built: index.html for the page (config/console.py), and files that WhiteNoise serves.
+VXPU_UI_DIR = Path(_env.text("VXPU_UI_DIR", str(BASE_DIR / "config/ui")))
+WHITENOISE_ROOT = VXPU_UI_DIR / "files" if (VXPU_UI_DIR / "files").is_dir() else None
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^/ui/assets/.+-[A-Za-z0-9_-]{8}\.\w+$"  # Vite names them by their content
+WHITENOISE_ALLOW_ALL_ORIGINS = False
 X_FRAME_OPTIONS = "DENY"
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
@@ -222,6 +227,13 @@ VXPU_EXECS_PER_LEASE = _env.integer("VXPU_EXECS_PER_LEASE", 4)
 VXPU_EXEC_LOG_KIB = _env.integer("VXPU_EXEC_LOG_KIB", 256)
 VXPU_EXEC_LOG_TTL_S = _env.integer("VXPU_EXEC_LOG_TTL_S", 3600)
 VXPU_EXEC_LOGS_PER_LEASE = _env.integer("VXPU_EXEC_LOGS_PER_LEASE", 16)
+# The live sockets: pages at other addresses that may open them (a front end under development), how often credentials
+# are looked at again (seconds), sockets of one credential and topics of one socket, deltas kept for each feed.
+VXPU_LIVE_ORIGINS = _env.words("VXPU_LIVE_ORIGINS", "")
+VXPU_LIVE_RECHECK_S = _env.integer("VXPU_LIVE_RECHECK_S", 15)
+VXPU_LIVE_SOCKETS = _env.integer("VXPU_LIVE_SOCKETS", 16)
+VXPU_LIVE_TOPICS = _env.integer("VXPU_LIVE_TOPICS", 32)
+VXPU_LIVE_KEPT = _env.integer("VXPU_LIVE_KEPT", 500)
 VXPU_SERVER_KEY_FILE = Path(_env.text("VXPU_SERVER_KEY_FILE", str(VXPU_VAR / "server-key.pem")))
 VXPU_CURRENCY = _env.text("VXPU_CURRENCY", "EUR")
 VXPU_IDEMPOTENCY_TTL = timedelta(hours=24)
