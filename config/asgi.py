@@ -9,9 +9,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.dev")
 django.setup(set_prefix=False)
 
 # Consumers load models, so Django must be up first.
-from allocator.live import lifespan  # noqa: E402
 from config.handlers import SocketHandler  # noqa: E402
-from config.sockets import websocket_urlpatterns  # noqa: E402
+from config.sockets import lifespan, websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {"http": SocketHandler(), "websocket": URLRouter(websocket_urlpatterns), "lifespan": lifespan}

@@ -14,11 +14,13 @@ from pydantic import TypeAdapter, ValidationError
 from allocator.errors import NodeRevoked
 from allocator.live.hub import hub
 from allocator.live.relay import Relay
+from allocator.live.samples import SampleDesk
 from allocator.services import authenticate
 from allocator.services import sync as heartbeat
 from allocator.services._desired import Orders
 from allocator.services.poke import News
 from plumbing.errors import DomainError
+from plumbing.live.bus import bus
 from plumbing.live.database import DATABASE_AWAY, in_database
 from plumbing.live.sockets import FORBIDDEN, TRY_AGAIN, UNAUTHENTICATED, PlainConsumer
 from plumbing.live.valkey import VALKEY_AWAY
@@ -26,6 +28,7 @@ from vxpu.wire import WIRE_VERSION
 from vxpu.wire.node import (
     FromAgent,
     Hello,
+    Order,
     Poke,
     Refused,
     RemoteExec,
@@ -33,8 +36,10 @@ from vxpu.wire.node import (
     RemoteHangup,
     RemoteOutput,
     RemoteStarted,
+    Samples,
     Sync,
     ToProgram,
+    Watch,
 )
 
 log = logging.getLogger(__name__)
@@ -64,6 +69,7 @@ class NodeConsumer(PlainConsumer):
         # The programs that were asked for over this connection; of others it may not speak.
         self._relays: dict[str, Relay] = {}
         self._in_order = asyncio.Lock()
+        self._desk = SampleDesk()
 
     async def connect(self) -> None:
         # Accepted before it is judged: only an open socket can carry a close code.
@@ -82,6 +88,7 @@ class NodeConsumer(PlainConsumer):
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002 - Channels' signature
         self._set_timer(None)
+        self._desk.close()
         if self.node_id is not None:
             hub().leave(str(self.node_id), self)
             self.node_id = None
@@ -103,6 +110,8 @@ class NodeConsumer(PlainConsumer):
             await self._greet(frame)
         elif isinstance(frame, Sync):
             await self._answer(self.node_id, frame)
+        elif isinstance(frame, Samples):
+            self._desk.take(frame, node_id=self.node_id, now=timezone.now(), to=bus())
         else:
             await self._relay(frame)
 
@@ -136,10 +145,14 @@ class NodeConsumer(PlainConsumer):
         elif self.node_id is not None:
             await self.send(text_data=Poke().model_dump_json())
 
-    async def pass_on(self, order: ToProgram) -> None:
-        """From the hub: an order for one program."""
+    async def pass_on(self, order: Order) -> None:
+        """From the hub: an order for one program, or to look at leases."""
         async with self._in_order:
             if self.node_id is None:
+                return
+            if isinstance(order, Watch):
+                self._desk.expect(order, now=timezone.now())
+                await self.send(text_data=order.model_dump_json())
                 return
             if isinstance(order, RemoteExec):
                 self._relays[order.exec_id] = Relay(order.exec_id, self._order)

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from marketplace.models import Reach
+from marketplace.services.reaching import reach_of
 from plumbing.errors import Forbidden
 from plumbing.principal import Principal
 from vxpu.ids import encode
 
-# These see the whole tenant; a member sees the projects that he is a member of.
-TENANT_WIDE = frozenset({"tenant_admin", "finance"})
-
-
-def reach_of(principal: Principal) -> Reach:
-    if principal.is_operator:
-        return Reach()
-    projects = None if principal.roles & TENANT_WIDE else principal.project_ids
-    return Reach(tenant_id=principal.tenant_id, project_ids=projects)
+__all__ = ["actor_of", "house_currency", "may_set_quotas", "reach_of"]
 
 
 def actor_of(principal: Principal) -> str:

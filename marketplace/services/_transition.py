@@ -10,6 +10,7 @@ from django.db.models import F
 from marketplace.errors import ReservationChanged, WrongState
 from marketplace.events import ReservationEnded
 from marketplace.models import ALLOWED, ENDED, Reservation, ReservationState
+from marketplace.services.news import tell
 from plumbing import outbox
 from plumbing.db import transaction_required
 
@@ -34,6 +35,7 @@ def move(
     for name, value in noted.items():
         setattr(reservation, name, value)
     reservation.version += 1
+    tell(reservation)
     if to in ENDED:
         ended = ReservationEnded(tenant_id=reservation.tenant_id, reservation_id=reservation.pk, state=str(to), at=now)
         outbox.publish(ended)

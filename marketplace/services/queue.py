@@ -18,6 +18,7 @@ from marketplace.models import Reservation, ReservationState
 from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota, check_wish
 from marketplace.services._transition import SYSTEM, amend, move
+from marketplace.services.news import tell
 from marketplace.services.wish import slice_of, wish_again
 from plumbing import db, outbox
 from plumbing.errors import DomainError
@@ -53,6 +54,7 @@ def enqueue(*, terms: Terms, refused: DoesNotFit, now: datetime) -> Reservation:
     reservation.waits_for = main_constraint(refused)
     reservation.estimated_start_at = free_at(refused)
     reservation.save(force_insert=True)
+    tell(reservation)
     outbox.publish(ReservationQueued(tenant_id=order.tenant_id, reservation_id=reservation.pk, at=now))
     return reservation
 

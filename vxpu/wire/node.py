@@ -2,7 +2,7 @@
 
 The agent dials ``/agent/v1/socket`` with ``Authorization: Bearer <node token>`` and sends `Hello`, then a `Sync` every
 heartbeat and at every change; the server answers each `Sync` with a `Desired`, and sends `Poke` when the desired state
-changed. Exec and logs travel as frames of the same connection.
+changed. Exec, logs and live samples travel as frames of the same connection.
 
 Node token: a JWT (RFC 7519) signed by the node's own Ed25519 key (RFC 8037), ``iss`` the node id, ``aud``
 "vxpu-server", ``exp`` at most 120 s ahead, ``jti`` unique.
@@ -26,6 +26,7 @@ ROTATE_PATH = "/agent/v1/rotate"
 USAGE_PATH = "/agent/v1/usage"
 WINDOW_FRAMES = 4
 OUTPUT_BYTES = 64 * 1024
+EVERY_LEASE = "*"
 OUTPUT_BASE64 = (OUTPUT_BYTES + 2) // 3 * 4
 
 
@@ -200,13 +201,57 @@ class RemoteExit(Strict):
     detail: str = Field(default="", max_length=400)
 
 
+class Watch(Lenient):
+    """Somebody looks at these leases (`EVERY_LEASE`: at the whole node): send `Samples` until then.
+
+    Renewed while they look; without a renewal the node stops by itself. One that does not know this frame ignores it.
+    """
+
+    type: Literal["watch"] = "watch"
+    lease_ids: list[str] = Field(max_length=256)
+    interval_ms: int = Field(default=500, ge=100, le=60_000)
+    until: AwareDatetime
+
+
+class LeaseSample(Strict):
+    """A slice now, read outside the guest; use is of the whole device, over the time since the sample before.
+
+    Throttled is how much of that time the kernel held the slice's threads back at its share (1000: all the time).
+    """
+
+    lease_id: str = Field(max_length=64)
+    at: AwareDatetime
+    memory_mib: Reading
+    memory_limit_mib: int = Field(ge=0)
+    compute_permille: Reading
+    compute_limit_permille: int = Field(ge=0, le=1000)
+    throttled_permille: Reading
+    power_mw: Reading
+    processes: int | None = Field(ge=0)
+
+
+class DeviceSample(Strict):
+    """A device now: `compute_permille` is all that runs on it, `unattributed_permille` what is no slice's."""
+
+    device_key: str = Field(max_length=128)
+    at: AwareDatetime
+    compute_permille: Reading
+    unattributed_permille: Reading
+
+
+class Samples(Strict):
+    type: Literal["samples"] = "samples"
+    leases: list[LeaseSample] = Field(max_length=256)
+    devices: list[DeviceSample] = Field(default_factory=list, max_length=64)
+
+
 FromAgent = Annotated[
-    Hello | Sync | RemoteStarted | RemoteOutput | RemoteExit,
+    Hello | Sync | Samples | RemoteStarted | RemoteOutput | RemoteExit,
     Field(discriminator="type"),
 ]
 ToProgram = Annotated[RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup, Field(discriminator="type")]
-Order = ToProgram
+Order = Annotated[RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup | Watch, Field(discriminator="type")]
 FromServer = Annotated[
-    Desired | Poke | Refused | RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup,
+    Desired | Poke | Watch | Refused | RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup,
     Field(discriminator="type"),
 ]
