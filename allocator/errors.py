@@ -67,6 +67,16 @@ class NodeRevoked(Forbidden):
     title = "This node's enrolment was revoked."
 
 
+class NodeLeftFleet(Conflict):
+    code = "node_left_fleet"
+    title = "The node was revoked: it is no part of the fleet any more."
+
+
+class NodeIsDraining(Conflict):
+    code = "node_is_draining"
+    title = "The node is in maintenance: its cordon ends with that."
+
+
 class BadSignature(DomainError):
     code = "bad_signature"
     status = 401

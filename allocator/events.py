@@ -94,3 +94,13 @@ class NodeRevoked:
 
     tenant_id: UUID
     node_id: UUID
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NodeChanged:
+    """A node joined, fell silent, was heard again, was cordoned, drained and so on: `kind` is its NodeEvent's."""
+
+    tenant_id: UUID
+    node_id: UUID
+    kind: str
+    at: datetime

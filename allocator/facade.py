@@ -35,8 +35,8 @@ from vxpu.market import (
     IdleReport,
     LeaseView,
     MaintenanceView,
-    Outlook,
     NodeEventView,
+    Outlook,
     Phase,
     UsageReport,
     Wish,
@@ -49,6 +49,8 @@ __all__ = [
     "IllegalPeriod",
     "LeaseLost",
     "book",
+    "check_end",
+    "check_resize",
     "confirm",
     "device_idle",
     "fence",
@@ -143,6 +145,18 @@ def resize(*, lease_id: UUID, slice: Slice, now: datetime) -> LeaseView:  # noqa
 def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> LeaseView:
     """tx. Extend, shorten or open the end. Raises DoesNotFit, LeaseLost, IllegalPeriod."""
     return lease_rows.view_of(resizing.set_end(lease_id=lease_id, ends_at=ends_at, now=now))
+
+
+@_whole_fleet
+def check_resize(*, lease_id: UUID, slice: Slice, now: datetime) -> datetime:  # noqa: A002 - the product's word
+    """When another size would begin; takes nothing. Raises as `resize`."""
+    return resizing.check_resize(lease_id=lease_id, slice=slice, now=now)
+
+
+@_whole_fleet
+def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> None:
+    """Whether another end would do; takes nothing. Raises as `set_end`."""
+    resizing.check_end(lease_id=lease_id, ends_at=ends_at, now=now)
 
 
 @_whole_fleet

@@ -15,6 +15,7 @@ from allocator.events import (
     LeaseRecovered,
     LeaseResized,
     LeaseUnreachable,
+    NodeChanged,
     NodeRevoked,
     UsageArrived,
 )
@@ -24,6 +25,8 @@ from marketplace.events import EarlierStartOffered, ReservationConfirmed, Reserv
 SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
     DesiredChanged: [fleet.poke_node],
     NodeRevoked: [fleet.close_node],
+    # The fleet's live topic will listen to this.
+    NodeChanged: [],
     CapacityFreed: [market.place_queued, market.offer_earlier_starts],
     LeaseActivated: [market.reconcile_owner],
     LeaseEnded: [market.reconcile_owner],

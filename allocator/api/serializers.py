@@ -7,36 +7,10 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from allocator.models.node import NodeState
 from allocator.models.usage import ReviewState, UsageVerdict
-from plumbing.api.fields import Instant, StrictSerializer, TypedId
+from allocator.selectors.health import health_of
+from plumbing.api.fields import Instant, TypedId
 from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
-
-
-class EnrolmentIn(StrictSerializer):
-    note = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
-    node = TypedId("nod", required=False, default=None, allow_null=True, help_text="To give that node a new key.")
-
-
-class EnrolmentSerializer(serializers.Serializer[Any]):
-    id = TypedId("enr")
-    one_time_token = serializers.CharField(help_text="Shown this once; good for one enrolment.")
-    expires_at = serializers.DateTimeField()
-
-
-class NodeSerializer(serializers.Serializer[Any]):
-    id = TypedId("nod")
-    hostname = serializers.CharField()
-    agent_version = serializers.CharField()
-    state = serializers.ChoiceField(choices=NodeState.choices)
-    online = serializers.BooleanField(source="is_online")
-    last_seen_at = serializers.DateTimeField(allow_null=True)
-    clock_offset_ms = serializers.IntegerField(allow_null=True, help_text="The agent's clock less ours.")
-    created_at = serializers.DateTimeField()
-
-
-class RevokeIn(StrictSerializer):
-    reason = serializers.CharField(max_length=200)
 
 
 class ReadingSerializer(serializers.Serializer[Any]):
@@ -45,7 +19,18 @@ class ReadingSerializer(serializers.Serializer[Any]):
     quality = serializers.ChoiceField(choices=[(quality.value, quality.value) for quality in Quality])
 
 
+class HealthMetricSerializer(ReadingSerializer):
+    score = serializers.IntegerField(allow_null=True, help_text="0 to 100; null if the reading is unknown or stale.")
+
+
+class HealthSerializer(serializers.Serializer[Any]):
+    score = serializers.IntegerField(allow_null=True, help_text="The worst of the metrics'; null if nothing tells.")
+    metrics = serializers.DictField(child=HealthMetricSerializer())
+
+
 class DeviceSerializer(serializers.Serializer[Any]):
+    """`context` holds `now`: whether a reading is stale is a matter of time."""
+
     id = TypedId("dev")
     node = TypedId("nod", source="node_id")
     key = serializers.CharField()
@@ -60,6 +45,16 @@ class DeviceSerializer(serializers.Serializer[Any]):
     isolation_detail = serializers.CharField()
     online = serializers.BooleanField()
     readings = serializers.DictField(child=ReadingSerializer())
+    memory_mib = serializers.IntegerField(help_text="Physical; `capacity_mib` of it can be sold.")
+    node_hostname = serializers.CharField()
+    rack = serializers.CharField(help_text="Empty if nobody said.")
+    cordoned = serializers.BooleanField(help_text="Nothing new is booked on it.")
+    health = serializers.SerializerMethodField()
+
+    @extend_schema_field(HealthSerializer)
+    def get_health(self, device: Any) -> dict[str, Any]:
+        found = health_of(device.readings, now=self.context["now"])
+        return dict(HealthSerializer(found).data)
 
 
 class SliceSerializer(serializers.Serializer[Any]):

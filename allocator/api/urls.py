@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from django.urls import path
 
-from allocator.api import exec_views, views
+from allocator.api import exec_views, fleet_views, node_views, views
 
 urlpatterns = [
-    path("enrolments", views.EnrolmentsView.as_view()),
-    path("nodes", views.NodesView.as_view()),
-    path("nodes/<str:node>", views.NodeView.as_view()),
-    path("nodes/<str:node>/revoke", views.RevokeNodeView.as_view()),
+    path("fleet", fleet_views.FleetView.as_view()),
+    path("enrolments", node_views.EnrolmentsView.as_view()),
+    path("nodes", node_views.NodesView.as_view()),
+    path("nodes/<str:node>", node_views.NodeView.as_view()),
+    path("nodes/<str:node>/revoke", node_views.RevokeNodeView.as_view()),
+    path("nodes/<str:node>/cordon", node_views.CordonNodeView.as_view()),
+    path("nodes/<str:node>/uncordon", node_views.UncordonNodeView.as_view()),
+    path("nodes/<str:node>/impact", node_views.NodeImpactView.as_view()),
+    path("nodes/<str:node>/drain", node_views.DrainNodeView.as_view()),
+    path("nodes/<str:node>/undrain", node_views.UndrainNodeView.as_view()),
+    path("nodes/<str:node>/events", node_views.NodeEventsView.as_view()),
     path("devices", views.DevicesView.as_view()),
     path("devices/<str:device>", views.DeviceView.as_view()),
     path("devices/<str:device>/calendar", views.CalendarView.as_view()),

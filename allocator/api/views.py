@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from allocator import facade
 from allocator.api import serializers as io
 from allocator.selectors import calendar, devices, leases, usage
-from allocator.services import enrol, review
+from allocator.services import review
 from plumbing.api.ids import path_id
 from plumbing.api.pagination import PARAMETERS, Cursor, page_of
 from plumbing.api.permissions import IsOperator, scope
@@ -21,50 +21,6 @@ from plumbing.api.views import DomainView
 from plumbing.rowsec import system_scope
 
 CALENDAR = [OpenApiParameter(name, datetime, required=True) for name in ("from", "to")]
-
-
-class EnrolmentsView(DomainView):
-    permission_classes = [IsOperator, scope("node")]
-
-    @extend_schema(
-        operation_id="create_enrolment", tags=["nodes"], request=io.EnrolmentIn, responses={201: io.EnrolmentSerializer}
-    )
-    def post(self, request: Request) -> Response:
-        """A one-time token for a new node, good for an hour; it is shown this once."""
-        asked = self.parsed(request, io.EnrolmentIn)
-        made = enrol.issue_enrolment(note=asked["note"], node_id=asked["node"], now=timezone.now())
-        return Response(io.EnrolmentSerializer(made).data, status=201)
-
-
-class NodesView(DomainView):
-    permission_classes = [IsOperator, scope("node")]
-
-    @extend_schema(
-        operation_id="list_nodes", tags=["nodes"], parameters=PARAMETERS, responses=page_of(io.NodeSerializer)
-    )
-    def get(self, request: Request) -> Response:
-        """Every node, revoked ones too."""
-        return self.page(request, devices.nodes(), io.NodeSerializer, "hostname")
-
-
-class NodeView(DomainView):
-    permission_classes = [IsOperator, scope("node")]
-
-    @extend_schema(operation_id="get_node", tags=["nodes"], responses=io.NodeSerializer)
-    def get(self, request: Request, node: str) -> Response:  # noqa: ARG002 - DRF's signature
-        """One node."""
-        return Response(io.NodeSerializer(devices.get_node(node_id=path_id("nod", node))).data)
-
-
-class RevokeNodeView(DomainView):
-    permission_classes = [IsOperator, scope("node:write")]
-
-    @extend_schema(operation_id="revoke_node", tags=["nodes"], request=io.RevokeIn, responses=io.NodeSerializer)
-    def post(self, request: Request, node: str) -> Response:
-        """Void the node's keys, fence its leases and close its connection. Safe to repeat."""
-        asked = self.parsed(request, io.RevokeIn)
-        found = enrol.revoke(node_id=path_id("nod", node), reason=asked["reason"], now=timezone.now())
-        return Response(io.NodeSerializer(found).data)
 
 
 class DevicesView(DomainView):
@@ -78,7 +34,8 @@ class DevicesView(DomainView):
         with system_scope():
             rows, following = Cursor().page(devices.devices(), request.query_params)
             views = [devices.view_of(row, devices.reading_of(row)) for row in rows]
-        return Response({"items": io.DeviceSerializer(views, many=True).data, "next": following})
+        shown = io.DeviceSerializer(views, many=True, context={"now": timezone.now()})
+        return Response({"items": shown.data, "next": following})
 
 
 class DeviceView(DomainView):
@@ -87,7 +44,8 @@ class DeviceView(DomainView):
     @extend_schema(operation_id="get_device", tags=["devices"], responses=io.DeviceSerializer)
     def get(self, request: Request, device: str) -> Response:  # noqa: ARG002 - DRF's signature
         """One device."""
-        return Response(io.DeviceSerializer(facade.get_device(device_id=path_id("dev", device))).data)
+        found = facade.get_device(device_id=path_id("dev", device))
+        return Response(io.DeviceSerializer(found, context={"now": timezone.now()}).data)
 
 
 class CalendarView(DomainView):

@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 from psycopg.types.range import TimestamptzRange
 
-from allocator.models import Device, DeviceReading, Lease, Node, NodeKey, Segment
+from allocator.models import Device, DeviceReading, Lease, NodeKey, Segment
 from allocator.models.lease import LIVE
 from plumbing.errors import NotFound
 from vxpu.market import DeviceView
@@ -72,19 +72,6 @@ def list_segments(*, device_id: UUID, from_at: datetime, to_at: datetime) -> lis
     window = TimestamptzRange(from_at, to_at)
     found = Segment.objects.filter(device_id=device_id, live=True, period__overlap=window)
     return sorted(found, key=lambda segment: (segment.period.lower, segment.pk))
-
-
-def nodes() -> QuerySet[Node]:
-    """Every node, revoked ones too, for paging."""
-    return Node.objects.all()
-
-
-def get_node(*, node_id: UUID) -> Node:
-    """Raises NotFound."""
-    node = Node.objects.filter(pk=node_id).first()
-    if node is None:
-        raise NotFound(f"There is no node {node_id}.")
-    return node
 
 
 def list_keys(*, node_id: UUID, now: datetime) -> list[bytes]:

@@ -6,6 +6,7 @@ import base64
 import binascii
 import hashlib
 import secrets
+import shlex
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -21,6 +22,7 @@ from allocator.models.lease import LIVE
 from allocator.models.node import NodeState
 from allocator.services._end import end, lose
 from allocator.services._move import move
+from allocator.services._node_note import note_node
 from allocator.services._server_key import server_public_key
 from allocator.services.release import next_token
 from plumbing import db, outbox
@@ -45,6 +47,12 @@ class IssuedEnrolment:
 
 def _digest(token: str) -> bytes:
     return hashlib.sha256(token.encode()).digest()
+
+
+def command_line(one_time_token: str, *, server: str) -> str:
+    """What to paste on the machine. The token goes through a pipe: arguments of programs can be read by every user."""
+    where = f"--server {shlex.quote(server)}"
+    return f"printf %s {one_time_token} | vxpu-agent enrol {where} --token-file /dev/stdin && vxpu-agent run {where}"
 
 
 def read_public_key(text: str) -> bytes:
@@ -90,6 +98,7 @@ def enrol(*, message: Enrol, now: datetime) -> Enrolled:
     _add_key(node, public_key, now)
     ticket.used_at, ticket.node = now, node
     ticket.save(update_fields=["used_at", "node"])
+    note_node(node=node, kind="enrolled", actor="agent", reason=ticket.note, now=now)
     return Enrolled(
         node_id=encode("nod", node.pk),
         server_public_key=server_public_key(),
@@ -139,7 +148,7 @@ def rotate(*, node_id: UUID, public_key: str, now: datetime) -> None:
 
 
 @db.transaction
-def revoke(*, node_id: UUID, reason: str, now: datetime) -> Node:
+def revoke(*, node_id: UUID, reason: str, now: datetime, actor: str = "operator") -> Node:
     """Void every key and fence every lease; the socket is closed after the commit. Idempotent."""
     node = lock_node(node_id=node_id)
     if node.state == NodeState.REVOKED:
@@ -149,6 +158,7 @@ def revoke(*, node_id: UUID, reason: str, now: datetime) -> Node:
     NodeKey.objects.filter(node=node).update(revoked_at=now)
     for lease in Lease.objects.select_for_update(no_key=True).filter(node=node, state__in=LIVE).order_by("pk"):
         _fence(lease, reason, now)
+    note_node(node=node, kind="revoked", actor=actor, reason=reason, now=now)
     outbox.publish(NodeWasRevoked(tenant_id=settings.VXPU_OPERATOR_TENANT, node_id=node.pk))
     return node
 

@@ -17,6 +17,7 @@ from allocator.services._desired import Orders, read_orders
 from allocator.services._dirty import mark_dirty
 from allocator.services._end import drain, end
 from allocator.services._move import move
+from allocator.services._node_note import note_node
 from allocator.services._reports import apply_report, by_lease, close_outage
 from plumbing import db
 from vxpu.states import LeaseState
@@ -57,6 +58,8 @@ def _orders(node_id: UUID, answers_seq: int, now: datetime) -> Orders:
 
 
 def _heard(node: Node, boot_id: str, message: Sync, now: datetime) -> None:
+    if not node.is_online:
+        note_node(node=node, kind="online", actor="agent", reason="", now=now)
     node.is_online, node.last_seen_at, node.boot_id = True, now, boot_id
     node.clock_offset_ms = (message.sent_at - now) // timedelta(milliseconds=1)
     node.save(update_fields=["is_online", "last_seen_at", "boot_id", "clock_offset_ms"])

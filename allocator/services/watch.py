@@ -12,6 +12,7 @@ from allocator.models import Lease, LeaseOutage, Node, Pulse
 from allocator.models.node import NodeState
 from allocator.services._dirty import mark_dirty
 from allocator.services._move import move
+from allocator.services._node_note import note_node
 from plumbing import db, outbox
 from plumbing.db import transaction_required
 from vxpu.states import LeaseState
@@ -71,6 +72,7 @@ def mark_unreachable(*, now: datetime) -> list[UUID]:
     for node in nodes:
         node.is_online = False
         node.save(update_fields=["is_online"])
+        note_node(node=node, kind="offline", actor="allocator", reason="not heard for the failure timeout", now=now)
         _lose_sight(node, now)
     return [node.pk for node in nodes]
 

@@ -1,0 +1,41 @@
+"""A device's health as it may be shown: the score, and what it came from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+
+from allocator.engine.health import SCORES, score_of
+from vxpu.states import Quality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthView:
+    """`metrics` maps a reading's name to {value, at, quality, score}; what is too old has quality `stale`, no score."""
+
+    score: int | None
+    metrics: Mapping[str, Mapping[str, object]]
+
+
+def fresh_for() -> timedelta:
+    """A reading that is older is stale: it is not shown as of now."""
+    return timedelta(seconds=settings.VXPU_FAILURE_TIMEOUT_S)
+
+
+def health_of(readings: Mapping[str, Any], *, now: datetime) -> HealthView:
+    """From readings {value, at, quality} by name; `at` as text, as they came."""
+    metrics = {name: _metric(name, readings[name], now) for name in SCORES if name in readings}
+    scores = [score for metric in metrics.values() if isinstance(score := metric["score"], int)]
+    return HealthView(score=min(scores, default=None), metrics=metrics)
+
+
+def _metric(name: str, reading: Mapping[str, Any], now: datetime) -> Mapping[str, object]:
+    at = datetime.fromisoformat(reading["at"]) if reading["at"] else None
+    stale = at is not None and now - at > fresh_for()
+    quality = Quality.STALE.value if stale else reading["quality"]
+    score = None if stale else score_of(name, reading["value"])
+    return {"value": reading["value"], "at": reading["at"], "quality": quality, "score": score}
