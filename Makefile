@@ -10,15 +10,23 @@ VAR ?= var
 # Checks and schema need Django's settings but no server.
 CHECK := DJANGO_SETTINGS_MODULE=config.settings.test $(PY)
 
+# The console: its packages and its build, each with a stamp.
+NODE := deploy/node.sh $(PY)
+NPM := cd frontend && ../deploy/node.sh ../$(PY) npm
+MODULES := frontend/node_modules/.stamp
+UI := config/ui/index.html
+UI_SOURCES := frontend/index.html frontend/vite.config.ts frontend/tsconfig.json \
+	$(shell find frontend/src frontend/public -type f -not -name '*.test.*' 2>/dev/null)
+
 help:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | sort | column -t -s "$$(printf '\t')"
 
 # ---- to run it ----
 
-demo: $(VENV)/.demo native  ## the main job from end to end, with its receipt
+demo: $(VENV)/.demo native ui  ## the main job from end to end, with its receipt
 	@exec $(PY) -m config.demo
 
-run: $(VENV)/.demo native  ## keep the whole stack up with its data (VAR=folder)
+run: $(VENV)/.demo native ui  ## keep the whole stack up with its data (VAR=folder)
 	@exec $(PY) -m config.stack up --var $(VAR)
 
 status:  ## what runs, and where
@@ -27,10 +35,12 @@ status:  ## what runs, and where
 native:  ## build native/build/libvxpu.so
 	@$(MAKE) -s -C native
 
+ui: $(UI)  ## build the web console (with the machine's Node >= 20.19, or one from PyPI)
+
 # ---- to develop it ----
 
-test: $(VENV)/.dev native  ## everything needed for the tests, and the tests
-	@exec $(PY) -m tests.lanes fast alone
+test: $(VENV)/.dev native ui  ## everything needed for the tests, and the tests
+	@exec $(PY) -m tests.lanes fast alone web browser
 
 quick: $(VENV)/.dev  ## style, the pure rooms, the wire, the command line, the house rules (< 60 s)
 	@$(PY) -m ruff check .
@@ -39,11 +49,14 @@ quick: $(VENV)/.dev  ## style, the pure rooms, the wire, the command line, the h
 soak: $(VENV)/.dev native  ## the long form of every proof
 	@exec $(PY) -m tests.lanes soak
 
-bench: $(VENV)/.dev native  ## the figures of docs/performance.md
+screenshots: $(VENV)/.dev native ui  ## every page of the console as a picture, in var/screenshots
+	@exec $(PY) -m tests.screenshots
+
+bench: $(VENV)/.dev native ui  ## the figures of docs/performance.md
 	@exec $(PY) -m tests.bench
 
-LINT := style types imports migrations schema docs
-lint: $(VENV)/.dev  ## style, types, import contracts, migrations, committed schema, docs
+LINT := style types imports migrations schema docs ui
+lint: $(VENV)/.dev  ## style, types, import contracts, migrations, committed schema, docs, the console's code
 	@$(MAKE) --keep-going $(LINT:%=lint-%)
 
 lint-style:
@@ -66,6 +79,12 @@ lint-schema:
 lint-docs:
 	@$(PY) -m tests.docs_check
 
+lint-ui: $(MODULES)
+	@$(NPM) run --silent lint
+	@$(NPM) run --silent typecheck
+	@mkdir -p $(VAR) && $(NPM) exec --silent -- openapi-typescript ../docs/openapi.json --output $(abspath $(VAR))/schema.d.ts >/dev/null
+	@cmp $(VAR)/schema.d.ts frontend/src/lib/schema.d.ts || { echo "frontend/src/lib/schema.d.ts is not current: make types"; exit 1; }
+
 fmt: $(VENV)/.dev  ## put every file into the house's style
 	@$(PY) -m ruff check --fix --quiet . || true
 	@$(PY) -m ruff format .
@@ -73,16 +92,20 @@ fmt: $(VENV)/.dev  ## put every file into the house's style
 openapi: $(VENV)/.dev  ## write docs/openapi.json
 	@$(CHECK) manage.py spectacular --format openapi-json --validate --fail-on-warn --file docs/openapi.json
 
+types: $(MODULES)  ## write the console's types from docs/openapi.json
+	@$(NPM) run --silent types
+
 PIN := -m uv pip compile -q --universal --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --no-annotate
 pins: $(VENV)/.dev  ## requirements/*.txt from requirements/*.in (needs `pip install uv`)
 	@$(PY) $(PIN) requirements/dev.in -o requirements/dev.txt
 	@$(PY) $(PIN) requirements/demo.in -c requirements/dev.txt -o requirements/demo.txt
 	@$(PY) $(PIN) requirements/cli.in requirements/server.in -c requirements/dev.txt -o requirements/server.txt
 	@$(PY) $(PIN) requirements/cli.in requirements/agent.in -c requirements/dev.txt -o requirements/agent.txt
+	@$(PY) $(PIN) requirements/node.in -o requirements/node.txt
 
 clean:  ## remove what was built and all run-time data (the environment stays)
 	@if [ -x $(PY) ]; then $(PY) -m config.stack clean --var $(VAR); fi
-	@rm -rf native/build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	@rm -rf native/build frontend/dist config/ui .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 
 # ---- the environment: stamps, so that a second run is quick ----
 
@@ -97,4 +120,16 @@ $(VENV)/.dev: requirements/dev.txt pyproject.toml | $(VENV)/bin/python
 	@deploy/install.sh $(PY) requirements/dev.txt
 	@touch $@ $(VENV)/.demo
 
-.PHONY: help demo run status native test quick soak bench lint fmt openapi pins clean $(LINT:%=lint-%)
+# ---- the console: npm is asked only when its lock changed, Vite only when a source did ----
+
+$(MODULES): frontend/package.json frontend/package-lock.json frontend/.npmrc | $(VENV)/bin/python
+	@echo "installing the console's packages (once; a minute)"
+	@$(NPM) ci --silent
+	@touch $@
+
+$(UI): $(UI_SOURCES) deploy/ship_ui.mjs $(MODULES)
+	@$(NPM) run --silent build -- --logLevel warn
+	@$(NODE) node deploy/ship_ui.mjs
+	@touch $@
+
+.PHONY: help demo run status native ui test quick soak screenshots bench lint fmt openapi types pins clean $(LINT:%=lint-%)

@@ -1,10 +1,12 @@
 """Runs the tests in lanes that fit two cores: quick ones side by side, those that measure or start a stack alone.
 
-`python -m tests.lanes fast alone`; ends with one line that sums the lanes up.
+`python -m tests.lanes fast alone web browser`; ends with one line that sums the lanes up. `web` are the console's own
+tests (Vitest). `browser` needs Chromium: where there is none and none can be installed, the lane says so and runs none.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -21,21 +23,35 @@ PURE = [
     *(f"tests/agent/test_{what}.py" for what in ("clock", "meter", "reconcile")),
 ]  # fmt: skip
 LANES = {
-    "fast": ["-n", "2", "-m", "not stack and not native and not soak"],
+    "fast": ["-n", "2", "-m", "not stack and not native and not soak and not browser"],
     # These measure time, or fill the machine themselves.
-    "alone": ["-m", "(stack or native) and not soak"],
+    "alone": ["-m", "(stack or native) and not soak and not browser"],
+    "browser": ["-m", "browser and not soak"],
     "soak": ["-m", "soak"],
     # What one runs between two edits: the pure rooms, the wire, the command line, the house rules.
-    "quick": ["-n", "2", "-x", "-m", "not stack and not native and not soak and not django_db", *PURE],
+    "quick": ["-n", "2", "-x", "-m", "not stack and not native and not soak and not browser and not django_db", *PURE],
 }
 
 
+def command_of(name: str, report: Path) -> list[str]:
+    """What runs the lane and leaves a JUnit file."""
+    if name == "web":
+        vitest = ["npm", "--prefix", "frontend", "test", "--silent", "--", "--reporter=default", "--reporter=junit"]
+        return ["deploy/node.sh", sys.executable, *vitest, f"--outputFile.junit={report}"]
+    return [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *LANES[name]]
+
+
+def find_browser() -> str:
+    """The path of Chromium, installed first where that can be done; empty (and said) if there is none."""
+    found = subprocess.run(["deploy/chromium.sh"], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
+    return found.stdout.strip()
+
+
 def run_lane(name: str) -> tuple[int, Counter[str]]:
-    """pytest's exit status, and how many tests passed, failed, were skipped or broke."""
+    """The runner's exit status, and how many tests passed, failed, were skipped or broke."""
     report = OUT / f"{name}.xml"
     report.unlink(missing_ok=True)
-    command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *LANES[name]]
-    status = subprocess.run(command, cwd=ROOT, check=False).returncode
+    status = subprocess.run(command_of(name, report), cwd=ROOT, check=False).returncode
     counts: Counter[str] = Counter()
     if report.exists():
         for suite in ET.parse(report).getroot().iter("testsuite"):  # noqa: S314 - our own file
@@ -43,22 +59,35 @@ def run_lane(name: str) -> tuple[int, Counter[str]]:
     return status, counts
 
 
-def main(names: list[str]) -> int:
-    OUT.mkdir(parents=True, exist_ok=True)
-    began = time.monotonic()
+def run_lanes(names: list[str]) -> tuple[int, Counter[str], list[str]]:
+    """The worst exit status, the sums, and what is to be said of each lane."""
     total: Counter[str] = Counter()
-    worst = 0
+    worst, told = 0, []
     for name in names:
         print(f"--- {name} ---", flush=True)
+        began = time.monotonic()
+        if name == "browser":
+            os.environ["VXPU_CHROMIUM"] = find_browser()
+            if not os.environ["VXPU_CHROMIUM"]:
+                told.append("browser DID NOT RUN")
+                continue
         status, counts = run_lane(name)
         worst = max(worst, status)
         total.update(counts)
+        told.append(f"{name} {time.monotonic() - began:.0f}s")
+    return worst, total, told
+
+
+def main(names: list[str]) -> int:
+    OUT.mkdir(parents=True, exist_ok=True)
+    began = time.monotonic()
+    worst, total, told = run_lanes(names)
     broken = total["failures"] + total["errors"]
     passed = total["tests"] - broken - total["skipped"]
     took = time.monotonic() - began
-    print(f"=== {passed} passed, {broken} failed, {total['skipped']} skipped in {took:.0f}s ({', '.join(names)}) ===")
+    print(f"=== {passed} passed, {broken} failed, {total['skipped']} skipped in {took:.0f}s ({', '.join(told)}) ===")
     return worst
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:] or ["fast", "alone"]))
+    sys.exit(main(sys.argv[1:] or ["fast", "alone", "web", "browser"]))

@@ -70,7 +70,7 @@ AUTH_PASSWORD_VALIDATORS = [
     },
 ]
 
-# Django's CSRF check guards what a session's cookie may change; its cookie is set at the log-in (identity/api/cookies.py).
+# Django's CSRF check guards what a session's cookie may change; identity/api/cookies.py sets the cookie at the log-in.
 CSRF_COOKIE_NAME = "vxpu_csrf"
 CSRF_HEADER_NAME = "HTTP_X_CSRF_TOKEN"
 CSRF_COOKIE_SAMESITE = "Lax"

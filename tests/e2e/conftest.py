@@ -45,7 +45,8 @@ def device(operator: Api) -> dict[str, Any]:
 @pytest.fixture(scope="session", autouse=True)
 def price(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Nothing is sold without a price. Tests that need no stack get none."""
-    if not any(item.get_closest_marker("stack") for item in request.session.items):
+    needed = ("stack", "browser")
+    if not any(item.get_closest_marker(name) for item in request.session.items for name in needed):
         return {}
     operator, device = (request.getfixturevalue(name) for name in ("operator", "device"))
     return publish_prices(operator, kind=device["kind"])
