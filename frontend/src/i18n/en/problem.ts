@@ -1,0 +1,18 @@
+export const problem = {
+  request: "Request",
+  no_suggestion: "Try again. If it stays so, give the request id to your operator.",
+  unreachable: "The server did not answer",
+  unreachable_detail: "The network is away, or the server is down.",
+  unreachable_suggestion: "Check your network and try again. Nothing was changed unless you see it here.",
+  unexpected_answer: "The answer was not understood",
+  unexpected_answer_detail: "Something between you and the server answered with status {status}.",
+  unexpected_answer_suggestion: "Try again in a moment.",
+  client_error: "This page has a fault",
+  client_error_suggestion: "Reload the page. If it stays so, tell your operator what you did.",
+  retry_after: "You can try again in {time}.",
+  page_failed: "This page could not be shown",
+  back_home: "Go to the first page",
+  reload: "Reload",
+  not_found: "There is no such page",
+  not_found_detail: "Nothing is at {path}. The address may be mistyped, or what it named is gone.",
+} as const;

@@ -1,0 +1,17 @@
+export const session = {
+  title: "Log in",
+  with_password: "Password",
+  with_token: "Token",
+  way: "How to log in",
+  email: "E-mail address",
+  password: "Password",
+  token: "Personal token",
+  token_hint: "Starts with vxp_pat_. The session ends when the token does.",
+  submit: "Log in",
+  first_time: "No password yet? Log in with your token and set one under Access.",
+  expired: "Your session has ended. Log in again to go on where you were.",
+  revoked: "Your session was ended from elsewhere: log-out, a revoked token, or a removed membership. Log in again.",
+  signed_out: "You are logged out.",
+  required: "Fill this in.",
+  locked: "Too many tries. You can try again in {time}.",
+} as const;

@@ -1,0 +1,23 @@
+import { common } from "@/i18n/zh/common";
+import { confirm } from "@/i18n/zh/confirm";
+import { isolation } from "@/i18n/zh/isolation";
+import { problem } from "@/i18n/zh/problem";
+import { reading } from "@/i18n/zh/reading";
+import { session } from "@/i18n/zh/session";
+import { shell } from "@/i18n/zh/shell";
+import { state } from "@/i18n/zh/state";
+
+import type { en } from "@/i18n/en/catalog";
+import type { Shape } from "@/i18n/shape";
+
+/** Every message on screen; one file a feature, one line here. */
+export const zh = {
+  common,
+  confirm,
+  isolation,
+  problem,
+  reading,
+  session,
+  shell,
+  state,
+} as const satisfies Shape<typeof en>;

@@ -1,0 +1,33 @@
+import type { common as en } from "@/i18n/en/common";
+import type { Shape } from "@/i18n/shape";
+
+export const common = {
+  product: "vXPU 市场",
+  unknown: "n/a",
+  unknown_why: "未知：设备或服务器没有给出这个值。",
+  loading: "正在加载",
+  retry: "重试",
+  cancel: "取消",
+  close: "关闭",
+  save: "保存",
+  copy: "复制",
+  copied: "已复制",
+  copy_failed: "浏览器不允许复制。请选中文本后手动复制。",
+  show_more: "显示更多",
+  more: "更多",
+  filter: "筛选",
+  columns: "列",
+  rows_other: "{n} 行",
+  rows_of: "{n} 行中的 {shown} 行",
+  nothing_matches: "没有符合筛选条件的行。",
+  clear_filter: "清除筛选",
+  sort_up: "升序",
+  sort_down: "降序",
+  actions_title: "在终端中操作",
+  action_vxpu: "使用 vxpu",
+  action_curl: "使用 curl",
+  simulated: "模拟",
+  simulated_why: "没有真实硬件：这是模拟设备。",
+  open_end: "无结束时间",
+  now: "现在",
+} as const satisfies Shape<typeof en>;
