@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from billing.exports.invoice_csv import invoice_csv
-from billing.rating.money import EXPONENTS, exponent_of, round_half_up
+from billing.rating.money import EXPONENTS, exponent_of, round_fine, round_half_up, share_fine
 from billing.selectors import (
     charged_amount,
     charged_lines,
+    charged_so_far,
     get_account,
     get_invoice,
     list_invoices,
@@ -20,7 +21,7 @@ from billing.services.open_account import open_account
 from billing.services.post import post, reverse
 from billing.services.receive_money import pay_invoice, top_up
 from billing.services.set_status import set_status
-from vxpu.money import AccountView, ChargeItem, ChargeKind, ChargeOutcome, InvoiceView, LineView
+from vxpu.money import AccountView, ChargeItem, ChargeKind, ChargeOutcome, InvoiceView, LineView, SourceCost
 
 __all__ = [
     "EXPONENTS",
@@ -30,10 +31,12 @@ __all__ = [
     "ChargeOutcome",
     "InvoiceView",
     "LineView",
+    "SourceCost",
     "authorize",
     "charge",
     "charged_amount",
     "charged_lines",
+    "charged_so_far",
     "close_period",
     "exponent_of",
     "get_account",
@@ -45,8 +48,10 @@ __all__ = [
     "period_borders",
     "post",
     "reverse",
+    "round_fine",
     "round_half_up",
     "set_status",
+    "share_fine",
     "top_up",
     "trial_balance",
 ]

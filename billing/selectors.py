@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from django.db.models import DecimalField, Q, QuerySet, Sum
+from django.db.models import DecimalField, Max, Q, QuerySet, Sum
 
 from billing.errors import CurrencyMismatch, NoAccount
 from billing.models import Account, BillingPeriod, Charge, Entry, Invoice, InvoiceLine, InvoiceState
 from billing.rating import lines as rating
-from billing.rating.money import from_minor, round_half_up, to_minor
+from billing.rating.money import from_minor, price_of, round_half_up, to_minor
 from billing.rating.periods import Span, borders_between
 from billing.rating.postings import BalanceRow
 from billing.rating.proration import clip_quantity
 from plumbing.errors import NotFound
-from vxpu.money import AccountView, ChargeItem, InvoiceView, LineView
+from vxpu.money import AccountView, ChargeItem, ChargeKind, InvoiceView, LineView, SourceCost
 
 _UNSEEN = [InvoiceState.DRAFT, InvoiceState.VOID]
 
@@ -166,6 +166,26 @@ def charged_amount(*, sources: Sequence[UUID], starts_at: datetime, ends_at: dat
     return sum(
         (line.amount for line in charged_lines(sources=sources, starts_at=starts_at, ends_at=ends_at)), Decimal(0)
     )
+
+
+def charged_so_far(*, sources: Collection[UUID]) -> list[SourceCost]:
+    """What these sources were charged, all time; a source without charges is left out."""
+    sums = (
+        live_charges()
+        .filter(source__in=sources)
+        .values("source", "unit_price", "divisor")
+        .annotate(total=Sum("quantity"), until=Max("ends_at", filter=~Q(kind=str(ChargeKind.RESERVED))))
+        .order_by("source", "unit_price", "divisor")
+    )
+    found: dict[UUID, SourceCost] = {}
+    for row in sums:
+        amount = price_of(quantity=row["total"], divisor=row["divisor"], unit_price=row["unit_price"])
+        before = found.get(row["source"])
+        ends = [at for at in (row["until"], before.until if before else None) if at is not None]
+        found[row["source"]] = SourceCost(
+            source=row["source"], amount=amount + (before.amount if before else 0), until=max(ends, default=None)
+        )
+    return list(found.values())
 
 
 def trial_balance(*, tenant_id: UUID | None) -> list[BalanceRow]:

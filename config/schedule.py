@@ -22,5 +22,6 @@ BEAT: dict[str, dict[str, Any]] = {
     "reconcile-reservations": every(10, "marketplace.tasks.reconcile_reservations", "market"),
     "place-queued": every(10, "marketplace.tasks.place_queued", "market"),
     "offer-earlier-starts": every(15, "marketplace.tasks.offer_earlier_starts", "market"),
+    "purge-quotes": every(3600, "marketplace.tasks.purge_quotes", "market"),
     "close-due-periods": every(300, "billing.tasks.close_due_periods", "billing"),
 }

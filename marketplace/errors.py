@@ -71,3 +71,25 @@ class DoesNotAddUp(DomainError):
     code = "does_not_add_up"
     status = 500
     title = "Charges, idle time and over-recovery do not add up to the device."
+
+
+class QuoteExpired(Conflict):
+    """`now`: the terms of this moment, not held: ask for a new quote to hold them. `fresh` carries them to the door."""
+
+    code = "quote_expired"
+    title = "The quote's time is over; its price is no longer held."
+    fresh: object = None
+
+
+class QuoteUsed(Conflict):
+    """`reservation`: what was bought with it."""
+
+    code = "quote_used"
+    title = "The quote was used."
+
+
+class QuoteRefused(Conflict):
+    """`refusal`: why the quote promised nothing."""
+
+    code = "quote_refused"
+    title = "The quote said no: there is nothing to buy with it."

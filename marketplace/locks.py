@@ -1,4 +1,4 @@
-"""Row locks in one order, everywhere: quota < reservation < account < node < device < lease.
+"""Row locks in one order, everywhere: quote < quota < reservation < account < node < device < lease.
 
 Quota, then reservation, are locked here; billing locks the account and allocator the rest, in that order, when called.
 Two quota rows are locked tenant first, then project.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from marketplace.models import (
     Price,
     PriceBook,
     Quota,
+    Quote,
     Reach,
     Reservation,
     ReservationEvent,
@@ -44,11 +45,30 @@ def get_reservation(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> Reser
 
 
 def list_reservations(
-    *, reach: Reach = EVERYWHERE, state: str = "", project_id: UUID | None = None
+    *,
+    reach: Reach = EVERYWHERE,
+    states: Collection[ReservationState] = (),
+    project_id: UUID | None = None,
+    name: str = "",
+    reservation_id: UUID | None = None,
 ) -> QuerySet[Reservation]:
-    """For paging; an empty filter is no filter."""
-    wanted = {**({"state": state} if state else {}), **({"project_id": project_id} if project_id else {})}
-    return reach.rows().filter(**wanted)
+    """For paging; an empty filter is no filter. `name` is a part of it, in any case."""
+    rows = reach.rows()
+    if states:
+        rows = rows.filter(state__in=states)
+    if project_id is not None:
+        rows = rows.filter(project_id=project_id)
+    if reservation_id is not None:
+        rows = rows.filter(pk=reservation_id)
+    return rows.filter(name__icontains=name) if name else rows
+
+
+def get_quote(*, quote_id: UUID, reach: Reach = EVERYWHERE) -> Quote:
+    """Raises NotFound, also for one out of reach."""
+    row = reach.limit(Quote.objects.all()).filter(pk=quote_id).first()
+    if row is None:
+        raise NotFound("There is no such quote.", suggestion="Ask for a new one at /api/v1/quotes.")
+    return row
 
 
 def list_events(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> QuerySet[ReservationEvent]:
@@ -82,6 +102,19 @@ def list_waiting_to_start(*, now: datetime) -> QuerySet[Reservation]:
 
 def list_placements(*, device_id: UUID) -> list[Placement]:
     return list(Placement.objects.filter(device_id=device_id).order_by("created_at", "id"))
+
+
+def current_placement(*, reservation_id: UUID) -> Placement:
+    """Raises NotFound for one that was never booked."""
+    row = Placement.objects.filter(reservation_id=reservation_id, is_current=True).first()
+    if row is None:
+        raise NotFound("It has no lease.", suggestion="Wait until it is booked.")
+    return row
+
+
+def placements_of(*, reservations: Collection[UUID]) -> list[Placement]:
+    """All of these reservations, oldest first."""
+    return list(Placement.objects.filter(reservation__in=reservations).order_by("created_at", "id"))
 
 
 def count_unended(*, tenant_id: UUID, project_id: UUID | None) -> int:
@@ -174,16 +207,52 @@ def price_ladder(
 ) -> list[list[Rate]]:
     """Prices that touch the period, most specific level first: the tenant's own before the list's, and within each the
     skus in the order given, then ``*``. `tenant_id` None gives list prices only."""
-    scopes = ([] if tenant_id is None else [tenant_scope_name(tenant_id)]) + [LIST_SCOPE]
-    names = [*dict.fromkeys([*(sku for sku in skus if sku), ANY_SKU])]
-    rows = Price.objects.filter(
-        currency=currency, meter=meter, scope__in=scopes, sku__in=names, valid__overlap=(starts_at, ends_at)
+    scopes, names = _levels_of(tenant_id, skus)
+    rows = list_prices_between(
+        currencies=[currency], scopes=scopes, skus=names, meter=meter, starts_at=starts_at, ends_at=ends_at
     )
-    levels: dict[tuple[str, str], list[Rate]] = {(scope, sku): [] for scope in scopes for sku in names}
+    return ladder_from(rows, tenant_id=tenant_id, currency=currency, skus=skus)
+
+
+def _levels_of(tenant_id: UUID | None, skus: Sequence[str]) -> tuple[list[str], list[str]]:
+    scopes = ([] if tenant_id is None else [tenant_scope_name(tenant_id)]) + [LIST_SCOPE]
+    return scopes, [*dict.fromkeys([*(sku for sku in skus if sku), ANY_SKU])]
+
+
+def list_prices_between(
+    *,
+    currencies: Collection[str],
+    scopes: Collection[str],
+    skus: Collection[str],
+    meter: Meter,
+    starts_at: datetime,
+    ends_at: datetime,
+) -> list[Price]:
+    """Prices of these names that touch the period, by start: one read for many ladders."""
+    rows = Price.objects.filter(
+        currency__in=currencies, meter=meter, scope__in=scopes, sku__in=skus, valid__overlap=(starts_at, ends_at)
+    )
     with system_scope():
-        for row in rows.order_by("valid"):
+        return list(rows.order_by("valid"))
+
+
+def ladder_from(
+    rows: Iterable[Price], *, tenant_id: UUID | None, currency: str, skus: Sequence[str]
+) -> list[list[Rate]]:
+    """`price_ladder` of prices that are read already."""
+    scopes, names = _levels_of(tenant_id, skus)
+    levels: dict[tuple[str, str], list[Rate]] = {(scope, sku): [] for scope in scopes for sku in names}
+    for row in rows:
+        if row.currency == currency and (row.scope, row.sku) in levels:
             levels[row.scope, row.sku].append(Rate(row.id, row.unit_price, row.valid.lower, row.valid.upper))
     return list(levels.values())
+
+
+def quotas_of(*, tenant_id: UUID, project_id: UUID) -> list[Quota]:
+    """The rows that bind a purchase, tenant first, unlocked; the defaults stand in for a tenant's that is missing."""
+    found = list_quotas(tenant_id=tenant_id).filter(Q(project_id=None) | Q(project_id=project_id))
+    rows = list(found)
+    return rows if rows and rows[0].project_id is None else [Quota(tenant_id=tenant_id), *rows]
 
 
 def list_quotas(*, tenant_id: UUID | None) -> QuerySet[Quota]:

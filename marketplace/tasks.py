@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from marketplace.services import offer_earlier, queue, rate, reconcile
+from marketplace.services import offer_earlier, queue, quote, rate, reconcile
 from plumbing.tasks import task
 
 QUEUE = "market"
@@ -47,3 +47,9 @@ def offer_earlier_starts(**_: Any) -> None:
 def reconcile_reservations() -> None:
     """The truth, whatever events were lost."""
     reconcile.reconcile(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def purge_quotes() -> None:
+    """Forget quotes whose time is long over."""
+    quote.purge(now=timezone.now())

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from fractions import Fraction
 from uuid import UUID
 
 DEVICE_HOUR = 3_600_000
@@ -55,6 +56,15 @@ class ChargeOutcome:
     @property
     def changed(self) -> bool:
         return bool(self.added or self.reversed)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceCost:
+    """What a source was charged so far, exactly; `until` is how far its delivered time is charged."""
+
+    source: UUID
+    amount: Fraction
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

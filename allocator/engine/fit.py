@@ -82,6 +82,14 @@ def refusal(card: Card, ask: Ask) -> str | None:
     return static or _load_refusal(card, ask, ask.starts, ask.ends)
 
 
+def change_refusal(card: Card, ask: Ask, *, longer_from: int | None = None) -> str | None:
+    """For a lease that is on the card and left out of it: a cordon lets it be, and only what is longer than before
+    (from `longer_from` on) must keep clear of maintenance."""
+    if longer_from is not None and any(one.starts < ask.ends and longer_from < one.ends for one in card.closed):
+        return "maintenance"
+    return _load_refusal(card, ask, ask.starts, ask.ends)
+
+
 def constraint_counts(fleet: Fleet, ask: Ask) -> dict[str, int]:
     """How many devices each constraint ruled out, by name in order."""
     counted = Counter(name for card in fleet.cards if (name := refusal(card, ask)) is not None)
@@ -123,7 +131,7 @@ def largest_free(fleet: Fleet, ask: Ask) -> Size | None:
     found: list[Size] = []
     for card in fleet.cards:
         small = replace(ask, permille=1, mib=1, whole=False)
-        if is_sellable(card, small) and _load_refusal(card, small, ask.starts, ask.ends) is None:
+        if refusal(card, small) is None:
             left = room(card, ask.starts, ask.ends)
             found.append(Size(left.permille, left.mib))
     return max(found, default=None)

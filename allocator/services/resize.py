@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -11,11 +10,13 @@ from django.db import IntegrityError
 from psycopg.types.range import TimestamptzRange
 
 from allocator.engine.draft import Draft
-from allocator.engine.fleet import Ask
+from allocator.engine.fit import change_refusal
+from allocator.engine.fleet import Ask, Fleet
 from allocator.errors import DoesNotFit, IllegalPeriod, LeaseLost
 from allocator.events import LeaseResized
 from allocator.locks import lock_device_of, lock_lease
 from allocator.models import Device, Lease, Segment
+from allocator.selectors.leases import get_lease
 from allocator.services._dirty import mark_dirty
 from allocator.services._end import desired_changed
 from allocator.services._move import change, note
@@ -40,15 +41,9 @@ def resize(*, lease_id: UUID, slice: Slice, now: datetime) -> Lease:  # noqa: A0
     """
     device = lock_device_of(lease_id=lease_id)
     lease = _lock_changeable(lease_id)
-    if lease.whole:
-        raise Invalid("A whole-device lease has one size.", suggestion="Release it and reserve a slice.")
-    if (lease.memory_mib, lease.share_permille) == (slice.memory_mib, slice.share_permille):
+    if not lease.whole and (lease.memory_mib, lease.share_permille) == (slice.memory_mib, slice.share_permille):
         return lease
-    at = max(lease.starts_at, now.replace(microsecond=0) + SECOND)
-    if lease.ends_at is not None and at >= lease.ends_at:
-        raise IllegalPeriod("The lease ends before the new size would begin.")
-    ends = to_instant(lease.ends_at)
-    ask = Ask(permille=slice.share_permille, mib=slice.memory_mib, starts=to_instant(at), ends=ends)
+    at, ask = resize_ask(lease, slice, now=now)
     _fitting(lambda: _new_size(lease, device, slice, at, now), lease, device, ask, now)
     change(lease=lease, memory_mib=slice.memory_mib, share_permille=slice.share_permille)
     note(lease=lease, from_state=lease.state, actor="marketplace", reason=f"resized to {slice}", now=now)
@@ -65,11 +60,7 @@ def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> Lease
     lease = _lock_changeable(lease_id)
     if ends_at == lease.ends_at:
         return lease
-    if ends_at is not None and ends_at <= max(now, lease.starts_at):
-        raise IllegalPeriod("The end must be later than now and than the start.", suggestion="To end now, release.")
-    last = _segments(lease)[-1]
-    ask = Ask(permille=last.permille, mib=last.mib, starts=to_instant(lease.starts_at), ends=to_instant(ends_at))
-    ask = replace(ask, starts=max(ask.starts, to_instant(now)), whole=lease.whole)
+    ask = end_ask(lease, ends_at, now=now)
     _fitting(lambda: _new_end(lease, ends_at), lease, device, ask, now)
     kept = _segments(lease)[-1]  # a shorter lease may lose a new size that was to come
     change(lease=lease, ends_at=ends_at, memory_mib=kept.mib, share_permille=kept.permille)
@@ -79,8 +70,53 @@ def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> Lease
     return lease
 
 
+def check_resize(*, lease_id: UUID, slice: Slice, now: datetime) -> datetime:  # noqa: A002 - the product's word
+    """When the new size would begin, on an unlocked snapshot; takes nothing. Raises as `resize` does."""
+    lease = _changeable(get_lease(lease_id=lease_id))
+    at, ask = resize_ask(lease, slice, now=now)
+    _check(lease, ask, now=now)
+    return at
+
+
+def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> None:
+    """Whether another end would fit, on an unlocked snapshot; takes nothing. Raises as `set_end` does."""
+    lease = _changeable(get_lease(lease_id=lease_id))
+    if ends_at != lease.ends_at:
+        longer_from = None if lease.ends_at is None else to_instant(lease.ends_at)
+        _check(lease, end_ask(lease, ends_at, now=now), now=now, longer_from=longer_from)
+
+
+def _check(lease: Lease, ask: Ask, *, now: datetime, longer_from: int | None = None) -> None:
+    fleet = _without(lease, lease.device, now=now)
+    if any(change_refusal(card, ask, longer_from=longer_from) for card in fleet.cards):
+        raise no_room(fleet=fleet, ask=ask)
+
+
+def resize_ask(lease: Lease, piece: Slice, *, now: datetime) -> tuple[datetime, Ask]:
+    """When the new size begins, and what it asks of the device. Raises Invalid, IllegalPeriod."""
+    if lease.whole:
+        raise Invalid("A whole-device lease has one size.", suggestion="Release it and reserve a slice.")
+    at = max(lease.starts_at, now.replace(microsecond=0) + SECOND)
+    if lease.ends_at is not None and at >= lease.ends_at:
+        raise IllegalPeriod("The lease ends before the new size would begin.")
+    ends = to_instant(lease.ends_at)
+    return at, Ask(permille=piece.share_permille, mib=piece.memory_mib, starts=to_instant(at), ends=ends)
+
+
+def end_ask(lease: Lease, ends_at: datetime | None, *, now: datetime) -> Ask:
+    """What another end asks of the device. Raises IllegalPeriod."""
+    if ends_at is not None and ends_at <= max(now, lease.starts_at):
+        raise IllegalPeriod("The end must be later than now and than the start.", suggestion="To end now, release.")
+    last = _segments(lease)[-1]
+    starts = max(to_instant(lease.starts_at), to_instant(now))
+    return Ask(permille=last.permille, mib=last.mib, starts=starts, ends=to_instant(ends_at), whole=lease.whole)
+
+
 def _lock_changeable(lease_id: UUID) -> Lease:
-    lease = lock_lease(lease_id=lease_id)
+    return _changeable(lock_lease(lease_id=lease_id))
+
+
+def _changeable(lease: Lease) -> Lease:
     if lease.state not in RESIZABLE:
         raise LeaseLost(f"Lease {lease.pk} is {lease.state}.", suggestion="Wait until it is ready, or reserve anew.")
     return lease
@@ -136,8 +172,11 @@ def _fitting(write: Callable[[], None], lease: Lease, device: Device, ask: Ask, 
 
 
 def _refusal(lease: Lease, device: Device, ask: Ask, now: datetime) -> DoesNotFit:
-    """As if the lease were not there: what it has is its own to change."""
-    fleet = read_fleet(from_at=now, now=now, device_id=device.pk)
-    draft = Draft.of(fleet)
+    return no_room(fleet=_without(lease, device, now=now), ask=ask)
+
+
+def _without(lease: Lease, device: Device, *, now: datetime) -> Fleet:
+    """The device as if the lease were not there: what it has is its own to change."""
+    draft = Draft.of(read_fleet(from_at=now, now=now, device_id=device.pk))
     draft.remove(lease.pk)
-    return no_room(fleet=draft.fleet(), ask=ask)
+    return draft.fleet()

@@ -8,11 +8,16 @@ Source of the exponents: ISO 4217, list one (amendment 176).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
+from decimal import Context, Decimal
 from fractions import Fraction
+from math import lcm
 
 PRICE_PLACES = 10
+# Decimals beyond the minor unit at which an amount is shown that no invoice has rounded yet.
+FINE_PLACES = 2
 
+# Shifts a point in integers of any size that fits a NUMERIC here; nothing is rounded in it.
+_WIDE = Context(prec=60)
 _TWO = (
     "AED AFN ALL AMD AOA ARS AUD AWG AZN BAM BBD BDT BGN BMD BND BOB BRL BSD BTN BWP BYN BZD CAD CDF CHF CNY COP "
     "CRC CUP CVE CZK DKK DOP DZD EGP ERN ETB EUR FJD FKP GBP GEL GHS GIP GMD GTQ GYD HKD HNL HTG HUF IDR ILS INR "
@@ -71,6 +76,13 @@ def round_half_up(amount: Decimal | Fraction, currency: str) -> Decimal:
     return from_minor(to_minor(amount, currency), currency)
 
 
+def round_fine(amount: Decimal | Fraction, currency: str) -> Decimal:
+    """The amount at two decimals beyond the minor unit: for showing what is not invoiced yet, never for billing."""
+    return Decimal(round_minor(Fraction(amount) * _scale(currency) * 10**FINE_PLACES)).scaleb(
+        -exponent_of(currency) - FINE_PLACES, context=_WIDE
+    )
+
+
 def is_rounded(amount: Decimal, currency: str) -> bool:
     """Whether the amount is a whole number of minor units already."""
     return (Fraction(amount) * _scale(currency)).denominator == 1
@@ -102,6 +114,17 @@ def total_of(amounts: Sequence[Decimal], currency: str) -> Decimal:
     if unrounded := [amount for amount in amounts if not is_rounded(amount, currency)]:
         raise ValueError(f"not whole minor units of {currency}: {unrounded}")
     return from_minor(sum(to_minor(amount, currency) for amount in amounts), currency)
+
+
+def share_fine(amounts: Sequence[Fraction], currency: str) -> list[Decimal]:
+    """Amounts that are not negative, each at two decimals beyond the minor unit, that add up to their exact sum
+    rounded there once (by largest remainder): however a total is grouped, it is the same total."""
+    places = exponent_of(currency) + FINE_PLACES
+    total = round_minor(sum(amounts, Fraction(0)) * 10**places)
+    common = lcm(*(amount.denominator for amount in amounts)) if amounts else 1
+    weights = [int(amount * common) for amount in amounts]
+    parts = share_out(total, weights) if any(weights) else [0] * len(weights)
+    return [Decimal(part).scaleb(-places, context=_WIDE) for part in parts]
 
 
 def share_out(total: int, weights: Sequence[int]) -> list[int]:

@@ -16,7 +16,7 @@ from marketplace.api import serializers as out
 from marketplace.api.permissions import house_currency, may_set_quotas
 from marketplace.models import Quota
 from marketplace.services import offers, prices, quotas, reconcile_device
-from marketplace.services.show import show_offer, show_offers, show_quota
+from marketplace.services.shelf import show_offer, show_offers, show_quota
 from plumbing.api.fields import Instant
 from plumbing.api.ids import path_id
 from plumbing.api.pagination import PARAMETERS, Cursor, page_of

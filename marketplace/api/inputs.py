@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from rest_framework import serializers
 
 from marketplace.api.fields import WholeNumber, nullable
-from marketplace.models import Meter, ReservationState
+from marketplace.models import LIVE, Meter, ReservationState
 from plumbing.api.fields import Instant, StrictSerializer, TypedId
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$"
@@ -18,7 +21,7 @@ class SliceIn(StrictSerializer):
     share_permille = WholeNumber(help_text="1 to 1000; 1000 is a whole device.")
 
 
-class ReservationIn(StrictSerializer):
+class WishIn(StrictSerializer):
     """Either `offer` or `slice`. What is left out, or null, is "any"; `starts_at` null is now, `ends_at` null open."""
 
     project = TypedId("prj")
@@ -30,8 +33,41 @@ class ReservationIn(StrictSerializer):
     policy = nullable(serializers.CharField, max_length=32)
     starts_at = nullable(Instant)
     ends_at = nullable(Instant)
+
+
+class QuoteIn(WishIn):
+    """What would it cost, does it fit, and what would fit instead?"""
+
+
+class Name(serializers.CharField):
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=200, allow_blank=True, **kwargs)
+
+
+class ReservationIn(WishIn):
+    """Either a wish of its own, or `quote`, which holds the whole of it: then only `name` may stand beside it."""
+
+    project = nullable(TypedId, "prj", help_text="Needed without `quote`.")
+    quote = nullable(TypedId, "quo", help_text="Buy what was quoted, at the quoted price, once.")
+    name = Name(required=False, default="", help_text="For people; any text.")
     queue = serializers.BooleanField(required=False, default=False, help_text="Wait in line if nothing fits now.")
     queue_until = nullable(Instant, help_text="Give up waiting then; a day from now if left out.")
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if attrs["quote"] is None and attrs["project"] is None:
+            raise serializers.ValidationError(
+                {"project": [serializers.ErrorDetail("This field is required.", "required")]}
+            )
+        if attrs["quote"] is not None:
+            beside = sorted(name for name, value in attrs.items() if value and name not in {"quote", "name"})
+            said = serializers.ErrorDetail("The quote holds this already.", "beside_quote")
+            if beside:
+                raise serializers.ValidationError({name: [said] for name in beside})
+        return attrs
+
+
+class RenameIn(StrictSerializer):
+    name = Name()
 
 
 class ResizeIn(StrictSerializer):
@@ -91,5 +127,19 @@ class ReconciliationIn(serializers.Serializer[object]):
 
 
 class ReservationFilterIn(serializers.Serializer[object]):
-    state = serializers.ChoiceField(ReservationState.choices, required=False, allow_blank=True, default="")
     project = TypedId("prj", required=False, allow_null=True, default=None)
+    q = serializers.CharField(required=False, allow_blank=True, default="", max_length=200)
+
+
+LIVE_WORD = "live"
+
+
+def states_in(values: Sequence[str]) -> frozenset[ReservationState]:
+    """``?state=active&state=queued``, ``?state=active,queued``; ``live`` is all that have not ended. Empty is all."""
+    words = [word for value in values for word in value.split(",") if word]
+    known = {*ReservationState.values, LIVE_WORD}
+    unknown = sorted(set(words) - known)
+    if unknown:
+        raise serializers.ValidationError({"state": [f"{unknown[0]!r} is none of: {', '.join(sorted(known))}."]})
+    live = LIVE if LIVE_WORD in words else frozenset()
+    return live | {ReservationState(word) for word in words if word != LIVE_WORD}

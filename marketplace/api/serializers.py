@@ -9,8 +9,9 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from marketplace.models import Meter, Price, ReservationState
+from marketplace.services.show import FIXED, LISTED
 from plumbing.api.fields import TypedId
-from vxpu.states import DeviceKind, Isolation, LeaseState
+from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
 
 UNIT = "device-hour"
 
@@ -19,6 +20,13 @@ UNIT = "device-hour"
 class SliceSerializer(serializers.Serializer[Any]):
     memory_mib = serializers.IntegerField()
     share_permille = serializers.IntegerField()
+
+
+class MoneyField(serializers.CharField):
+    """A decimal as text at its currency's own exponent: nothing is rounded on the way out."""
+
+    def to_representation(self, value: Any) -> str:
+        return f"{value:f}"
 
 
 class LeaseBriefSerializer(serializers.Serializer[Any]):
@@ -55,10 +63,37 @@ class QueueSerializer(serializers.Serializer[Any]):
     estimated_start_at = serializers.DateTimeField(allow_null=True)
 
 
+class CostSoFarSerializer(serializers.Serializer[Any]):
+    """Charged so far; what runs has an estimate of the seconds not charged yet, and says so by its quality."""
+
+    amount = MoneyField(help_text="Two decimals beyond the currency's minor unit.")
+    currency = serializers.CharField()
+    as_of = serializers.DateTimeField()
+    quality = serializers.ChoiceField([quality.value for quality in Quality])
+
+
+class PriceTermsSerializer(serializers.Serializer[Any]):
+    """`fixed_until`: bought with a quote, each second until `until` costs what was quoted, whatever the list says.
+    `list_at_delivery`: the price that is valid when the time is delivered."""
+
+    code = serializers.ChoiceField([FIXED, LISTED])
+    until = serializers.DateTimeField(allow_null=True)
+
+
+class PlacedOnSerializer(serializers.Serializer[Any]):
+    """As it was at the booking."""
+
+    id = TypedId("dev", source="device_id")
+    model = serializers.CharField(source="device_model")
+    kind = serializers.ChoiceField([kind.value for kind in DeviceKind], source="device_kind")
+    simulated = serializers.BooleanField(source="device_simulated")
+
+
 class ReservationSerializer(serializers.Serializer[Any]):
     """What was bought, when, at which price, and its live part. `ends_at` null is open-ended."""
 
     id = TypedId("rsv", source="row.id")
+    name = serializers.CharField(source="row.name", help_text="For people; may be empty.")
     state = serializers.ChoiceField(ReservationState.choices, source="row.state")
     tenant = TypedId("ten", source="row.tenant_id")
     project = TypedId("prj", source="row.project_id")
@@ -75,7 +110,13 @@ class ReservationSerializer(serializers.Serializer[Any]):
         source="row.earlier_start_at", allow_null=True, help_text="Offered; take it by start-earlier."
     )
     lease = LeaseBriefSerializer(allow_null=True)
+    device = PlacedOnSerializer(source="placement", allow_null=True)
+    isolation = serializers.SerializerMethodField()
     price = serializers.SerializerMethodField()
+    price_terms = PriceTermsSerializer()
+    quote = TypedId("quo", source="row.quote_id", allow_null=True)
+    amount_per_hour = MoneyField(source="per_hour", allow_null=True, help_text="At the price of now, or of its start.")
+    cost_so_far = CostSoFarSerializer(source="cost", allow_null=True)
     queue = QueueSerializer(source="position", allow_null=True)
     queue_until = serializers.DateTimeField(source="row.queued_until", allow_null=True)
     created_at = serializers.DateTimeField(source="row.created_at")
@@ -83,6 +124,10 @@ class ReservationSerializer(serializers.Serializer[Any]):
     @extend_schema_field(serializers.ChoiceField([kind.value for kind in DeviceKind], allow_null=True))
     def get_device_kind(self, shown: Any) -> str | None:
         return shown.row.device_kind or None
+
+    @extend_schema_field(serializers.ChoiceField([mode.value for mode in Isolation], allow_null=True))
+    def get_isolation(self, shown: Any) -> str | None:
+        return None if shown.lease is None else str(shown.lease.isolation)
 
     @extend_schema_field(AgreedPriceSerializer(allow_null=True))
     def get_price(self, shown: Any) -> dict[str, Any] | None:
@@ -100,8 +145,19 @@ class ReservationEventSerializer(serializers.Serializer[Any]):
     at = serializers.DateTimeField()
 
 
+class PriceStepSerializer(serializers.Serializer[Any]):
+    """From `at` on, until the next step; null is "not sold then"."""
+
+    at = serializers.DateTimeField()
+    unit_price = serializers.DecimalField(max_digits=20, decimal_places=10, allow_null=True)
+
+
 class OfferSerializer(serializers.Serializer[Any]):
-    """`price` is what the caller pays now, null when nothing is valid now. `isolation` is shown before purchase."""
+    """`price` is what the caller pays now, null when nothing is valid now. `isolation` is shown before purchase.
+
+    `earliest_start_at` and `free` are for an hour of it, from one snapshot, and promise nothing; null is "never" and
+    "nothing". `price_line` begins a day ago and holds the steps that are published for the next 31 days.
+    """
 
     id = TypedId("off", source="offer.id")
     sku = serializers.CharField(source="offer.sku")
@@ -114,6 +170,11 @@ class OfferSerializer(serializers.Serializer[Any]):
     simulated = serializers.BooleanField(source="is_simulated")
     devices_online = serializers.IntegerField(source="devices")
     price = serializers.SerializerMethodField()
+    price_line = PriceStepSerializer(many=True)
+    earliest_start_at = serializers.DateTimeField(source="outlook.earliest_start_at", allow_null=True)
+    free = SliceSerializer(source="outlook.free", allow_null=True)
+    preset = serializers.CharField(allow_null=True, help_text="1/8 to 1: its compute share, if it is such a part.")
+    health = serializers.IntegerField(allow_null=True, help_text="0 to 100 of the best device; null: not known.")
 
     @extend_schema_field(serializers.CharField(allow_null=True))
     def get_isolation_at_least(self, shown: Any) -> str | None:
@@ -199,13 +260,6 @@ class QuantitiesSerializer(serializers.Serializer[Any]):
     over_recovery = serializers.IntegerField(source="over")
     total = serializers.IntegerField()
     cut = serializers.IntegerField()
-
-
-class MoneyField(serializers.CharField):
-    """A decimal as text at its currency's own exponent: nothing is rounded on the way out."""
-
-    def to_representation(self, value: Any) -> str:
-        return f"{value:f}"
 
 
 class ReconciliationSerializer(serializers.Serializer[Any]):

@@ -1,8 +1,10 @@
 """Nouns of the shop."""
 
+from marketplace.models.notice import Notice
 from marketplace.models.offer import Offer, SliceProfile
 from marketplace.models.price import ANY_SKU, LIST_SCOPE, Meter, Price, PriceBook, tenant_scope_name
 from marketplace.models.quota import Quota
+from marketplace.models.quote import Quote
 from marketplace.models.reach import EVERYWHERE, Reach
 from marketplace.models.reservation import (
     ALLOWED,
@@ -26,11 +28,13 @@ __all__ = [
     "LIVE",
     "TAKES_CAPACITY",
     "Meter",
+    "Notice",
     "Offer",
     "Placement",
     "Price",
     "PriceBook",
     "Quota",
+    "Quote",
     "Reach",
     "Reservation",
     "ReservationEvent",

@@ -73,7 +73,8 @@ class Reservation(TenantRow):
     """`starts_at`..`ends_at` is the booked period, half-open (None is open-ended); it stays as booked after an early
     release (`released_at`), so that the line for time not delivered can be shown. `changed_*` say who made the last
     transition and why: a trigger copies them into a `ReservationEvent`, one row per transition. Every bucket before
-    `rated_through` was rated after it was over; `rated_as_of` is the latest "now" that a rating took.
+    `rated_through` was rated after it was over; `rated_as_of` is the latest "now" that a rating took. Bought with a
+    quote (`quote_id`), `agreed_prices` hold for the quoted period, whatever the book says later.
     """
 
     project_id = models.UUIDField()
@@ -81,6 +82,7 @@ class Reservation(TenantRow):
     requested_by = models.UUIDField()
     state = models.CharField(max_length=20, choices=ReservationState)
     version = models.PositiveIntegerField(default=1)
+    name = models.CharField(max_length=200, blank=True, default="", db_default="")
 
     memory_mib = models.BigIntegerField()
     share_permille = models.PositiveSmallIntegerField()
@@ -102,6 +104,8 @@ class Reservation(TenantRow):
     price = models.ForeignKey(Price, on_delete=models.PROTECT, null=True, blank=True)
     unit_price = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
     currency = models.CharField(max_length=3)
+    quote_id = models.UUIDField(null=True, blank=True, unique=True)
+    agreed_prices = models.JSONField(null=True, blank=True)
 
     queued_until = models.DateTimeField(null=True, blank=True)
     waits_for = models.CharField(max_length=40, blank=True)
@@ -162,6 +166,7 @@ class ReservationEvent(models.Model):
         constraints: ClassVar = [
             models.UniqueConstraint(name="one_event_per_transition", fields=["reservation", "version"])
         ]
+        indexes: ClassVar = [models.Index(name="transition_by_tenant", fields=["tenant_id", "-at", "-id"])]
 
     def __str__(self) -> str:
         return f"{self.from_state or '-'} -> {self.to_state}"

@@ -8,8 +8,8 @@ from datetime import datetime
 from uuid import UUID
 
 from allocator import facade as allocator
-from marketplace.models import Offer, Placement, Reservation
-from marketplace.services._pricing import price_at
+from marketplace.models import Offer, Placement, Quote, Reservation
+from marketplace.services._pricing import price_of
 from marketplace.services._quota import check_quota
 from marketplace.services.wish import Order
 from plumbing import db
@@ -18,7 +18,7 @@ from vxpu.market import Candidate, DeviceView, LeaseView, Wish
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """An order that has been read: who buys, what, on which account."""
+    """An order that has been read: who buys, what, on which account. With a quote its prices are the agreed ones."""
 
     order: Order
     wish: Wish
@@ -27,12 +27,17 @@ class Terms:
     currency: str
     requested_by: UUID
     actor: str
+    name: str = ""
+    quote: Quote | None = None
 
 
 def draft_of(terms: Terms, *, now: datetime) -> Reservation:
     """The row without a state and a lease."""
-    order, wish, offer = terms.order, terms.wish, terms.offer
+    order, wish, offer, quote = terms.order, terms.wish, terms.offer, terms.quote
     return Reservation(
+        name=terms.name,
+        quote_id=None if quote is None else quote.pk,
+        agreed_prices=None if quote is None else quote.agreed_prices,
         tenant_id=order.tenant_id,
         project_id=order.project_id,
         account_id=terms.account_id,
@@ -73,10 +78,7 @@ def book_lease(
 
 def take_lease(reservation: Reservation, *, lease: LeaseView, device: DeviceView) -> dict[str, object]:
     """Bind a lease and the price that holds at its start; the same values are returned, for a guarded update."""
-    price = price_at(
-        tenant_id=reservation.tenant_id, currency=reservation.currency, sku=reservation.sku,
-        device_kind=str(device.kind), at=lease.period.starts_at,
-    )  # fmt: skip
+    price = price_of(reservation, device_kind=str(device.kind), at=lease.period.starts_at)
     bound: dict[str, object] = {
         "lease_id": lease.id,
         "device_id": lease.device_id,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from uuid import UUID
 
 from marketplace import locks, selectors
@@ -12,6 +14,15 @@ from vxpu.slices import Period, Slice
 from vxpu.units import format_memory, format_share
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaLeft:
+    """The least that any of the rows leaves over the period; never below zero."""
+
+    share_permille: int
+    memory_mib: int
+    reservations: int
+
+
 @transaction_required
 def check_quota(
     *, tenant_id: UUID, project_id: UUID, piece: Slice, period: Period, leave_out: UUID | None = None, is_new: bool
@@ -20,17 +31,42 @@ def check_quota(
 
     `leave_out` is the reservation that is being changed. Raises QuotaExceeded with the figures.
     """
-    for quota in locks.lock_quotas(tenant_id=tenant_id, project_id=project_id):
+    rows = locks.lock_quotas(tenant_id=tenant_id, project_id=project_id)
+    judge_quota(rows, piece=piece, period=period, leave_out=leave_out, is_new=is_new)
+
+
+def judge_quota(
+    rows: Sequence[Quota], *, piece: Slice, period: Period, leave_out: UUID | None = None, is_new: bool
+) -> None:
+    """The judgement itself, on rows that are locked (a purchase) or only read (a quote). Raises QuotaExceeded."""
+    for quota in rows:
         if is_new:
             _check_count(quota)
-        permille, mib = selectors.peak_taken(
-            tenant_id=tenant_id, project_id=quota.project_id, starts_at=period.starts_at, ends_at=period.ends_at,
-            leave_out=leave_out,
-        )  # fmt: skip
+        permille, mib = _peak(quota, period, leave_out)
         if permille + piece.share_permille > quota.nominal_permille:
             raise _exceeded(quota, "share_permille", quota.nominal_permille, permille, piece.share_permille)
         if mib + piece.memory_mib > quota.nominal_mib:
             raise _exceeded(quota, "memory_mib", quota.nominal_mib, mib, piece.memory_mib)
+
+
+def quota_left(rows: Sequence[Quota], *, period: Period, leave_out: UUID | None = None) -> QuotaLeft:
+    """What the rows leave over the period, as they stand."""
+    peaks = [_peak(quota, period, leave_out) for quota in rows]
+    counts = [selectors.count_unended(tenant_id=row.tenant_id, project_id=row.project_id) for row in rows]
+    return QuotaLeft(
+        share_permille=max(
+            0, min(row.nominal_permille - permille for row, (permille, _) in zip(rows, peaks, strict=True))
+        ),
+        memory_mib=max(0, min(row.nominal_mib - mib for row, (_, mib) in zip(rows, peaks, strict=True))),
+        reservations=max(0, min(row.max_reservations - count for row, count in zip(rows, counts, strict=True))),
+    )
+
+
+def _peak(quota: Quota, period: Period, leave_out: UUID | None) -> tuple[int, int]:
+    return selectors.peak_taken(
+        tenant_id=quota.tenant_id, project_id=quota.project_id, starts_at=period.starts_at, ends_at=period.ends_at,
+        leave_out=leave_out,
+    )  # fmt: skip
 
 
 @transaction_required

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from decimal import Decimal
 from itertools import pairwise
 from uuid import UUID
 
@@ -20,7 +19,8 @@ from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.models import Meter, Placement, Reservation, ReservationState
 from marketplace.rating import spans
-from marketplace.rating.items import Item, Piece, Rate, Taken, delivered_items, reserved_items, split_at_prices
+from marketplace.rating.items import Item, Piece, Taken, delivered_items, reserved_items, split_at_prices
+from marketplace.services._pricing import ladder_of
 from marketplace.services.wish import slice_of
 from plumbing import db
 from plumbing.errors import DomainError
@@ -30,7 +30,6 @@ from vxpu.money import DEVICE_HOUR, ChargeItem
 from vxpu.slices import Slice, dominant_permille
 
 log = logging.getLogger(__name__)
-LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def rate_dirty(*, now: datetime, limit: int = 200) -> int:
@@ -154,7 +153,9 @@ def _delivered(
     pieces: list[Piece] = []
     for span, phase in phases:
         taken = Taken(span, phase.dominant_permille, text_of(row, phase.slice, placement))
-        pieces += split_at_prices(taken, ladder=_ladder(row, Meter.DELIVERED, span, placement=placement))
+        pieces += split_at_prices(
+            taken, ladder=ladder_of(row, Meter.DELIVERED, span, device_kind=placement.device_kind)
+        )
     # A window starts on the grid, so the first one of a lease before its ready, and one may straddle a border: each
     # piece gets the windows that start before the next piece, and what is too much for it is poured over.
     edges = [window.starts_at, *(piece.span.starts_at for piece in pieces[1:]), window.ends_at]
@@ -178,7 +179,7 @@ def _undelivered(
     text = text_of(row, piece, placement)
     items: list[Item] = []
     for span in spans.without(booked, holes=[span for span, _ in phases]):
-        ladder = _ladder(row, Meter.RESERVED, span, placement=placement)
+        ladder = ladder_of(row, Meter.RESERVED, span, device_kind=placement.device_kind)
         items += reserved_items(split_at_prices(Taken(span, share, text), ladder=ladder))
     return items
 
@@ -188,18 +189,6 @@ def _booked_span(row: Reservation, placement: Placement) -> spans.Span | None:
         return None
     last = placement.booked_until or row.ends_at or row.ended_at or datetime.max.replace(tzinfo=UTC)
     return spans.span_between(placement.booked_from, last)
-
-
-def _ladder(row: Reservation, meter: Meter, span: spans.Span, *, placement: Placement) -> list[list[Rate]]:
-    """The book's prices, then what was agreed: a hole in the book is not the tenant's fault, nor a gift."""
-    ladder = selectors.price_ladder(
-        tenant_id=row.tenant_id, currency=row.currency, skus=(row.sku, placement.device_kind), meter=meter,
-        starts_at=span.starts_at, ends_at=span.ends_at,
-    )  # fmt: skip
-    if row.price_id is None or row.unit_price is None:
-        return ladder
-    agreed = row.unit_price if meter == Meter.DELIVERED else Decimal(0)
-    return [*ladder, [Rate(row.price_id, agreed, LONG_AGO, None)]]
 
 
 def text_of(row: Reservation, piece: Slice, placement: Placement) -> str:

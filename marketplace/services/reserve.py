@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from allocator import facade as allocator
 from allocator.errors import DoesNotFit
 from billing import facade as billing
-from identity import facade as identity
+from marketplace.errors import QuoteExpired, WrongPeriod
 from marketplace.events import ReservationConfirmed
-from marketplace.models import EVERYWHERE, Reach, ReservationState
-from marketplace.services import queue
+from marketplace.models import EVERYWHERE, Quote, Reach, Reservation, ReservationState
+from marketplace.services import queue, quote
 from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota
+from marketplace.services.evaluate import Evaluation, read_terms
+from marketplace.services.news import tell
 from marketplace.services.show import Shown, show_one
-from marketplace.services.wish import Order, refusal, wish_of
+from marketplace.services.wish import Order, refusal
 from plumbing import db, outbox
-from plumbing.errors import Forbidden
 from vxpu.ids import new_uuid
 from vxpu.market import Candidate
 
@@ -26,36 +28,49 @@ from vxpu.market import Candidate
 TRIES = 3
 
 
-def reserve(*, order: Order, requested_by: UUID, actor: str, now: datetime, reach: Reach = EVERYWHERE) -> Shown:
+def reserve(
+    *, order: Order, requested_by: UUID, actor: str, now: datetime, reach: Reach = EVERYWHERE, name: str = ""
+) -> Shown:
     """A confirmed reservation, or a queued one if `order.queue` and nothing fits now.
 
-    Raises DoesNotFit (409 with constraints, next_free_at, nearest), QuotaExceeded, NoPrice, WrongSize, WrongPeriod,
-    WrongChoice, OfferClosed, NotFound, Forbidden (a project out of `reach`), and billing's NoAccount and the like.
+    Raises DoesNotFit (409 with constraints, next_free_at, nearest, alternatives), QuotaExceeded, NoPrice, and as
+    `read_terms` does for bad input.
     """
-    identity.get_project(tenant_id=order.tenant_id, project_id=order.project_id)
-    if reach.project_ids is not None and order.project_id not in reach.project_ids:
-        raise Forbidden("You are not a member of that project.", suggestion="See your projects at /api/v1/me.")
-    terms = _read(order=order, requested_by=requested_by, actor=actor, now=now)
+    terms = read_terms(order=order, requested_by=requested_by, actor=actor, reach=reach, now=now, name=name)
     try:
-        return _place(terms=terms, now=now)
+        return show_one(_place(terms=terms, now=now), now=now)
     except DoesNotFit as error:
         if not order.queue:
             raise refusal(error) from error
-        return show_one(queue.enqueue(terms=terms, refused=error, now=now))
+        return show_one(queue.enqueue(terms=terms, refused=error, now=now), now=now)
 
 
-def _read(*, order: Order, requested_by: UUID, actor: str, now: datetime) -> Terms:
-    wish, offer = wish_of(order, now=now)
-    account = billing.get_account(tenant_id=order.tenant_id)
-    return Terms(
-        order=order, wish=wish, offer=offer, account_id=account.id, currency=account.currency,
-        requested_by=requested_by, actor=actor,
-    )  # fmt: skip
+def buy_quoted(
+    *, quote_id: UUID, requested_by: UUID, actor: str, now: datetime, reach: Reach = EVERYWHERE, name: str = ""
+) -> Shown:
+    """What was quoted, at the quoted price, once. Raises as `reserve`, and QuoteUsed, QuoteRefused, QuoteExpired."""
+    try:
+        terms = quote.terms_of(
+            quote_id=quote_id, requested_by=requested_by, actor=actor, name=name, reach=reach, now=now
+        )
+        return show_one(_place(terms=terms, now=now), now=now)
+    except QuoteExpired as error:
+        error.fresh = _fresh(quote_id, requested_by=requested_by, actor=actor, reach=reach, now=now)
+        raise
+    except DoesNotFit as error:
+        raise refusal(error) from error
 
 
-def _place(*, terms: Terms, now: datetime) -> Shown:
+def _fresh(quote_id: UUID, *, requested_by: UUID, actor: str, reach: Reach, now: datetime) -> Evaluation | None:
+    try:
+        return quote.terms_now(quote_id=quote_id, requested_by=requested_by, actor=actor, reach=reach, now=now)
+    except WrongPeriod:  # its end has passed meanwhile: there are no terms for it any more
+        return None
+
+
+def _place(*, terms: Terms, now: datetime) -> Reservation:
     for attempt in range(1, TRIES + 1):
-        candidates = allocator.propose(wish=terms.wish, now=now)
+        candidates = _candidates(terms, now=now)
         try:
             return _book(terms=terms, candidates=candidates, now=now)
         except DoesNotFit:
@@ -64,14 +79,42 @@ def _place(*, terms: Terms, now: datetime) -> Shown:
     raise AssertionError("unreachable")
 
 
+def _candidates(terms: Terms, *, now: datetime) -> list[Candidate]:
+    """With a quote: the quoted device, else those that are the same to the buyer; another one has other terms."""
+    if terms.quote is None or terms.quote.device_id is None:
+        return allocator.propose(wish=terms.wish, now=now)
+    try:
+        return allocator.propose(wish=replace(terms.wish, device_id=terms.quote.device_id), now=now)
+    except DoesNotFit:
+        return _the_same(allocator.propose(wish=terms.wish, now=now), quote_row=terms.quote)
+
+
+def _the_same(candidates: Sequence[Candidate], *, quote_row: Quote) -> list[Candidate]:
+    devices = [allocator.get_device(device_id=one.device_id) for one in candidates]
+    pairs = zip(candidates, devices, strict=True)
+    kept = [one for one, device in pairs if quote.keeps_the_promise(quote_row, device)]
+    if kept:
+        return kept
+    raise DoesNotFit(
+        "The quoted device was taken meanwhile, and the others have other terms.",
+        suggestion="Ask for a new quote: it would fit elsewhere.",
+        constraints={"other_terms": len(devices)},
+        next_free_at=None,
+        nearest=[],
+        alternatives=[],
+    )
+
+
 @db.transaction
-def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Shown:
+def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Reservation:
     order, wish = terms.order, terms.wish
+    reservation_id = new_uuid()
+    if terms.quote is not None:
+        quote.use(terms.quote, reservation_id=reservation_id, now=now)
     check_quota(
         tenant_id=order.tenant_id, project_id=order.project_id, piece=wish.slice, period=wish.period, is_new=True
     )
     billing.authorize(account_id=terms.account_id, now=now)
-    reservation_id = new_uuid()
     lease = book_lease(
         tenant_id=order.tenant_id, project_id=order.project_id, owner=reservation_id, wish=wish, candidates=candidates,
         now=now,
@@ -83,6 +126,7 @@ def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Sh
     device = allocator.get_device(device_id=lease.device_id)
     take_lease(reservation, lease=lease, device=device)
     reservation.save(force_insert=True)
+    tell(reservation)
     note_placement(reservation, lease=lease, device=device, now=now)
     outbox.publish(ReservationConfirmed(tenant_id=order.tenant_id, reservation_id=reservation_id, at=now))
-    return Shown(row=reservation, lease=lease, position=None)
+    return reservation

@@ -28,21 +28,19 @@ def resize(
     """The same size again changes nothing. Raises DoesNotFit, QuotaExceeded, WrongState, WrongSize, NotFound."""
     piece = size_of(memory_mib, share_permille)
     seen = selectors.get_reservation(reservation_id=reservation_id, reach=reach)
-    rest = Period(starts_at=max(now, seen.starts_at), ends_at=_end_after(seen, now=now))
+    rest = Period(starts_at=max(now, seen.starts_at), ends_at=end_after(seen, now=now))
     check_quota(
         tenant_id=seen.tenant_id, project_id=seen.project_id, piece=piece, period=rest, leave_out=seen.pk, is_new=False
     )
     row = locks.lock_reservation(reservation_id=reservation_id, reach=reach)
-    state = ReservationState(row.state)
-    if state not in RESIZABLE or row.lease_id is None or row.released_at is not None:
-        raise WrongState(f"It is {state}.", suggestion="Only a confirmed or running one can be resized.", state=state)
+    state, lease_id = ReservationState(row.state), check_resizable(row)
     if slice_of(row) == piece:
         return row
     billing.authorize(account_id=row.account_id, now=now)
     said = f"{slice_of(row)} -> {piece}"
     move(row, S.RESIZING, actor=actor, reason=said, now=now)
     try:
-        allocator.resize(lease_id=row.lease_id, slice=piece, now=now)
+        allocator.resize(lease_id=lease_id, slice=piece, now=now)
     except DoesNotFit as error:
         raise refusal_of_change(error) from error
     return move(
@@ -50,7 +48,15 @@ def resize(
     )
 
 
-def _end_after(row: Reservation, *, now: datetime) -> datetime | None:
+def check_resizable(row: Reservation) -> UUID:
+    """Its lease. Raises WrongState."""
+    if row.state not in RESIZABLE or row.lease_id is None or row.released_at is not None:
+        suggestion = "Only a confirmed or running one can be resized."
+        raise WrongState(f"It is {row.state}.", suggestion=suggestion, state=row.state)
+    return row.lease_id
+
+
+def end_after(row: Reservation, *, now: datetime) -> datetime | None:
     if row.ends_at is not None and row.ends_at <= now:
         raise WrongState("Its booked end is past.", suggestion="Make a new reservation.", state=row.state)
     return row.ends_at

@@ -1,125 +1,173 @@
-"""A reservation with its live part, as callers see it."""
+"""A reservation with its live part, and what it costs, as callers see it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from uuid import UUID
-
-from django.conf import settings
 
 from allocator import facade as allocator
 from billing import facade as billing
-from billing.errors import NoAccount
 from marketplace import selectors
-from marketplace.models import Meter, Offer, Quota, Reservation
+from marketplace.models import LIST_SCOPE, LIVE, Meter, Placement, Price, Reservation, tenant_scope_name
+from marketplace.models.price import ANY_SKU
+from marketplace.rating import agreed, spans
 from marketplace.rating.items import NoRate, Rate, rate_at
-from marketplace.rating.spans import SECOND
+from marketplace.services._pricing import LONG_AGO, hourly
 from marketplace.services.queue import Position, position_of
-from vxpu.market import DeviceView, LeaseView
-from vxpu.slices import Slice
+from marketplace.services.rate import is_unrated
+from marketplace.services.wish import slice_of
+from vxpu.market import LeaseView
+from vxpu.slices import dominant_permille
+from vxpu.states import LeaseState, Quality
+
+LISTED = "list_at_delivery"
+FIXED = "fixed_until"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSoFar:
+    """What was charged, and for what runs an estimate of the seconds that are not charged yet."""
+
+    amount: Decimal
+    currency: str
+    as_of: datetime
+    quality: Quality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PriceTerms:
+    """`code` FIXED: bought with a quote, whose prices hold until `until`; else the list's price of the time."""
+
+    code: str
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """`lease` is None until there is one, `position` unless it is queued."""
+    """`lease` and `placement` are None until there is one, `position` unless it is queued."""
 
     row: Reservation
     lease: LeaseView | None
+    placement: Placement | None
     position: Position | None
+    per_hour: Decimal | None
+    cost: CostSoFar | None
+    price_terms: PriceTerms
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OfferShown:
-    """`isolation` lists what the online devices of the kind enforce: known before the purchase. `price` may be None:
-    not sold now. `devices` counts those online."""
-
-    offer: Offer
-    slice: Slice
-    price: Rate | None
-    currency: str
-    devices: int
-    isolation: list[str]
-    is_simulated: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaShown:
-    """`*_in_use` is the peak of what is held from now on; reservations counts all that are not ended."""
-
-    tenant_id: UUID
-    project_id: UUID | None
-    nominal_permille: int
-    nominal_mib: int
-    max_reservations: int
-    permille_in_use: int
-    mib_in_use: int
-    reservations: int
-
-
-def show(rows: Sequence[Reservation]) -> list[Shown]:
-    """In the order given; the leases are read in one go."""
+def show(rows: Sequence[Reservation], *, now: datetime) -> list[Shown]:
+    """In the order given; leases, placements, charges and prices are read in one go each."""
     owners = [row.pk for row in rows if row.lease_id is not None]
     leases = {lease.id: lease for lease in allocator.list_leases(owners=owners)} if owners else {}
-    return [
-        Shown(row=row, lease=leases.get(row.lease_id) if row.lease_id else None, position=position_of(row))
-        for row in rows
-    ]
+    placements: dict[UUID, list[Placement]] = defaultdict(list)
+    for placement in selectors.placements_of(reservations=owners) if owners else ():
+        placements[placement.reservation_id].append(placement)
+    sources = [placement.lease_id for placed in placements.values() for placement in placed]
+    charged = {found.source: found for found in billing.charged_so_far(sources=sources)} if sources else {}
+    prices = _prices_for(rows, placements, now=now)
+    shown = []
+    for row in rows:
+        lease = None if row.lease_id is None else leases.get(row.lease_id)
+        shown.append(_shown(row, lease, placements[row.pk], charged, prices, now=now))
+    return shown
 
 
-def show_one(row: Reservation) -> Shown:
-    return show([row])[0]
+def show_one(row: Reservation, *, now: datetime) -> Shown:
+    return show([row], now=now)[0]
 
 
-def show_offer(offer: Offer, *, tenant_id: UUID, now: datetime) -> OfferShown:
-    return show_offers([offer], tenant_id=tenant_id, now=now)[0]
+def _shown(
+    row: Reservation,
+    lease: LeaseView | None,
+    placed: Sequence[Placement],
+    charged: Mapping[UUID, billing.SourceCost],
+    prices: Sequence[Price],
+    *,
+    now: datetime,
+) -> Shown:
+    current = placed[-1] if placed else None
+    exact = None if current is None else _hourly(row, current, prices, now=now)
+    return Shown(
+        row=row,
+        lease=lease,
+        placement=current,
+        position=position_of(row),
+        per_hour=None if exact is None else billing.round_fine(exact, row.currency),
+        cost=None if current is None else _cost(row, lease, placed, charged, exact, now=now),
+        price_terms=terms_of(row),
+    )
 
 
-def show_offers(offers: Sequence[Offer], *, tenant_id: UUID, now: datetime) -> list[OfferShown]:
-    """Each with the caller's price now, in the currency of his account or else the house's."""
+def terms_of(row: Reservation) -> PriceTerms:
+    steps = agreed.read(row.agreed_prices, Meter.DELIVERED)
+    return PriceTerms(code=FIXED, until=steps[-1].valid_until) if steps else PriceTerms(code=LISTED, until=None)
+
+
+def _prices_for(
+    rows: Sequence[Reservation], placements: Mapping[UUID, Sequence[Placement]], *, now: datetime
+) -> list[Price]:
+    """Whatever any of the rows may be charged at its own reference time."""
+    live = [row for row in rows if row.state in LIVE and placements.get(row.pk)]
+    if not live:
+        return []
+    kinds = {placement.device_kind for row in live for placement in placements[row.pk]}
+    return selectors.list_prices_between(
+        currencies={row.currency for row in live},
+        scopes={LIST_SCOPE, *(tenant_scope_name(row.tenant_id) for row in live)},
+        skus={ANY_SKU, *kinds, *(row.sku for row in live if row.sku)},
+        meter=Meter.DELIVERED,
+        starts_at=now,
+        ends_at=max([now, *(row.starts_at for row in live)]) + timedelta(seconds=1),
+    )
+
+
+def _hourly(row: Reservation, placement: Placement, prices: Sequence[Price], *, now: datetime) -> Fraction | None:
+    """At the price of now, or of its start if that is to come; of what has ended, at the price of the purchase."""
+    if row.price_id is None or row.unit_price is None:
+        return None
+    bought = Rate(row.price_id, row.unit_price, LONG_AGO, None)
+    book = selectors.ladder_from(
+        prices, tenant_id=row.tenant_id, currency=row.currency, skus=(row.sku, placement.device_kind)
+    )
+    at = max(now, row.starts_at)
     try:
-        currency = billing.get_account(tenant_id=tenant_id).currency
-    except NoAccount:
-        currency = settings.VXPU_CURRENCY
-    devices = [device for device in allocator.list_devices() if device.online]
-    return [_one_offer(offer, devices, tenant_id=tenant_id, currency=currency, now=now) for offer in offers]
-
-
-def _one_offer(
-    offer: Offer, devices: Sequence[DeviceView], *, tenant_id: UUID, currency: str, now: datetime
-) -> OfferShown:
-    fitting = [device for device in devices if device.kind == offer.device_kind]
-    ladder = selectors.price_ladder(
-        tenant_id=tenant_id, currency=currency, skus=(offer.sku, offer.device_kind), meter=Meter.DELIVERED,
-        starts_at=now, ends_at=now + SECOND,
-    )  # fmt: skip
-    try:
-        price: Rate | None = rate_at(now, ladder=ladder)
+        rate = rate_at(at, ladder=[agreed.read(row.agreed_prices, Meter.DELIVERED), *book, [bought]])
     except NoRate:
-        price = None
-    return OfferShown(
-        offer=offer,
-        slice=Slice(memory_mib=offer.profile.memory_mib, share_permille=offer.profile.share_permille),
-        price=price,
-        currency=currency,
-        devices=len(fitting),
-        isolation=sorted({str(device.isolation) for device in fitting}),
-        is_simulated=any(device.simulated for device in fitting),
+        rate = bought
+    share = dominant_permille(slice_of(row), device_memory_mib=placement.device_mib)
+    return hourly(unit_price=rate.unit_price, dominant_permille=share)
+
+
+def _cost(
+    row: Reservation,
+    lease: LeaseView | None,
+    placed: Sequence[Placement],
+    charged: Mapping[UUID, billing.SourceCost],
+    per_hour: Fraction | None,
+    *,
+    now: datetime,
+) -> CostSoFar:
+    found = [charged[placement.lease_id] for placement in placed if placement.lease_id in charged]
+    exact = sum((one.amount for one in found), Fraction(0))
+    running = lease is not None and lease.ready_at is not None and lease.state == LeaseState.READY
+    if running and lease is not None and lease.ready_at is not None and per_hour is not None:
+        ends = [one.until for one in found if one.source == lease.id and one.until is not None]
+        open_s = _uncharged_s(max([lease.ready_at, *ends]), min(now, lease.period.ends_at or now))
+        exact += per_hour * open_s / 3600
+    settled = not running and not is_unrated(row, now=now)
+    return CostSoFar(
+        amount=billing.round_fine(exact, row.currency),
+        currency=row.currency,
+        as_of=now,
+        quality=Quality.MEASURED if settled else Quality.ESTIMATED,
     )
 
 
-def show_quota(row: Quota, *, now: datetime) -> QuotaShown:
-    permille, mib = selectors.peak_taken(
-        tenant_id=row.tenant_id, project_id=row.project_id, starts_at=now, ends_at=None
-    )
-    return QuotaShown(
-        tenant_id=row.tenant_id,
-        project_id=row.project_id,
-        nominal_permille=row.nominal_permille,
-        nominal_mib=row.nominal_mib,
-        max_reservations=row.max_reservations,
-        permille_in_use=permille,
-        mib_in_use=mib,
-        reservations=selectors.count_unended(tenant_id=row.tenant_id, project_id=row.project_id),
-    )
+def _uncharged_s(starts_at: datetime, ends_at: datetime) -> int:
+    span = spans.span_between(starts_at, ends_at) if starts_at < ends_at else None
+    return 0 if span is None else span.seconds
