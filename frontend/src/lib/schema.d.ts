@@ -157,6 +157,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/fleet": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description Racks, nodes, devices and what runs on them now, of one snapshot, in columns.
+         *
+         *     Other tenants' slices have no name. Gzip if the client takes it; the ETag stays until something but the time
+         *     has changed.
+         */
+        get: operations["get_fleet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/invoices": {
         parameters: {
             query?: never;
@@ -328,6 +350,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/live-tickets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A ticket for the live socket, good for 30 s. The socket ends with the token or session that asked for it. */
+        post: operations["create_live_ticket"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/me": {
         parameters: {
             query?: never;
@@ -470,6 +509,79 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
+        /** @description Say in which rack it stands. Safe to repeat. */
+        patch: operations["update_node"];
+        trace?: never;
+    };
+    "/api/v1/nodes/{node}/cordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Nothing new is booked on it, for whatever period; what is booked goes on. Safe to repeat. */
+        post: operations["cordon_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{node}/drain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description Cordon it and begin a maintenance, now or at a time: leases that are booked run to their end. Safe to repeat.
+         *
+         *     It is `drained` once no lease is left. A drain that has begun keeps its start and its reason.
+         */
+        post: operations["drain_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{node}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What happened to the node, by whom and why; newest first. */
+        get: operations["list_node_events"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{node}/impact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What a drain would touch: leases that reach beyond its beginning, running or booked. */
+        get: operations["get_node_impact"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -484,6 +596,40 @@ export interface paths {
         put?: never;
         /** @description Void the node's keys, fence its leases and close its connection. Safe to repeat. */
         post: operations["revoke_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{node}/uncordon": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Let new leases in again; 409 `node_is_draining` during a drain. Safe to repeat. */
+        post: operations["uncordon_node"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/nodes/{node}/undrain": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description Put it back: the maintenance and the cordon end; a drain that is to come is called off. Safe to repeat. */
+        post: operations["undrain_node"];
         delete?: never;
         options?: never;
         head?: never;
@@ -652,6 +798,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/quotes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * @description What a wish would cost and whether it fits, by the evaluator that a purchase uses; its prices are held for
+         *     two minutes, for one purchase. Takes no capacity, and answers 201 also when nothing fits: see `refusal`.
+         */
+        post: operations["create_quote"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reconciliation": {
         parameters: {
             query?: never;
@@ -704,7 +870,8 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        patch?: never;
+        /** @description Another name; nothing else changes. */
+        patch: operations["rename_reservation"];
         trace?: never;
     };
     "/api/v1/reservations/{reservation}/events": {
@@ -741,6 +908,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/reservations/{reservation}/extend-quote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What a later end would cost and whether it fits. Changes nothing, holds nothing. */
+        post: operations["quote_extension"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reservations/{reservation}/release": {
         parameters: {
             query?: never;
@@ -769,6 +953,23 @@ export interface paths {
         put?: never;
         /** @description Another size, from the next whole second, without a restart. */
         post: operations["resize_reservation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reservations/{reservation}/resize-quote": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What another size would cost and whether it fits. Changes nothing, holds nothing. */
+        post: operations["quote_resize"];
         delete?: never;
         options?: never;
         head?: never;
@@ -1067,6 +1268,25 @@ export interface components {
          * @enum {string}
          */
         AccountStatus: "active" | "suspended" | "closed";
+        AffectedLease: {
+            /** @example lse_01k2v7x9qefh8r8x5m3n1p0s4t */
+            lease: string;
+            /**
+             * Format: uuid
+             * @description What the lease is for: a reservation's key. Names are not known here.
+             */
+            owner: string;
+            /** @example ten_01k2v7x9qefh8r8x5m3n1p0s4t */
+            tenant: string;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            device: string;
+            state: components["schemas"]["LeaseState"];
+            slice: components["schemas"]["Slice"];
+            /** Format: date-time */
+            starts_at: string;
+            /** Format: date-time */
+            ends_at: string | null;
+        };
         /** @description The price shown at the purchase. Time is charged at the price that is valid when it is delivered. */
         AgreedPrice: {
             /** @example prc_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -1076,6 +1296,22 @@ export interface components {
             currency: string;
             readonly unit: components["schemas"]["UnitEnum"];
         };
+        /** @description A time, a size and a device that would have fitted in the same snapshot. */
+        Alternative: {
+            kind: components["schemas"]["AlternativeKindEnum"];
+            /** Format: date-time */
+            starts_at: string;
+            /** Format: date-time */
+            ends_at: string | null;
+            device: string;
+            slice: components["schemas"]["BookedSlice"];
+        };
+        /**
+         * @description * `later` - later
+         *     * `smaller` - smaller
+         * @enum {string}
+         */
+        AlternativeKindEnum: "later" | "smaller";
         AuditEvent: {
             /** @example aud_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
@@ -1118,10 +1354,28 @@ export interface components {
             memory_mib: number;
             share_permille: number;
         };
+        /** @description Which part of the device each side takes; the dominant one is what is charged. */
+        Breakdown: {
+            label_code: components["schemas"]["LabelCodeEnum"];
+            permille: number;
+        };
         Calendar: {
             /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
             device: string;
             items: components["schemas"]["Taken"][];
+        };
+        /** @description What a change would cost. The totals are for what is still to come, from `effective_at` to the booked end. */
+        ChangeQuote: {
+            fits: boolean;
+            amount_per_hour_before: string;
+            amount_per_hour_after: string;
+            difference_per_hour: string;
+            amount_total_before: string | null;
+            amount_total_after: string | null;
+            currency: string;
+            /** Format: date-time */
+            effective_at: string;
+            readonly refusal: components["schemas"]["Refusal"] | null;
         };
         /**
          * @description * `used` - used
@@ -1130,6 +1384,26 @@ export interface components {
          * @enum {string}
          */
         ChargeKind: "used" | "idle" | "reserved";
+        /**
+         * @description * `fixed_until` - fixed_until
+         *     * `list_at_delivery` - list_at_delivery
+         * @enum {string}
+         */
+        CodeEnum: "fixed_until" | "list_at_delivery";
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        CordonInRequest: {
+            /** @default  */
+            reason: string;
+        };
+        /** @description Charged so far; what runs has an estimate of the seconds not charged yet, and says so by its quality. */
+        CostSoFar: {
+            /** @description Two decimals beyond the currency's minor unit. */
+            amount: string;
+            currency: string;
+            /** Format: date-time */
+            as_of: string;
+            quality: components["schemas"]["Quality"];
+        };
         /**
          * @description * `AED` - AED
          *     * `AFN` - AFN
@@ -1291,6 +1565,7 @@ export interface components {
          * @enum {string}
          */
         CurrencyEnum: "AED" | "AFN" | "ALL" | "AMD" | "AOA" | "ARS" | "AUD" | "AWG" | "AZN" | "BAM" | "BBD" | "BDT" | "BGN" | "BHD" | "BIF" | "BMD" | "BND" | "BOB" | "BRL" | "BSD" | "BTN" | "BWP" | "BYN" | "BZD" | "CAD" | "CDF" | "CHF" | "CLF" | "CLP" | "CNY" | "COP" | "CRC" | "CUP" | "CVE" | "CZK" | "DJF" | "DKK" | "DOP" | "DZD" | "EGP" | "ERN" | "ETB" | "EUR" | "FJD" | "FKP" | "GBP" | "GEL" | "GHS" | "GIP" | "GMD" | "GNF" | "GTQ" | "GYD" | "HKD" | "HNL" | "HTG" | "HUF" | "IDR" | "ILS" | "INR" | "IQD" | "IRR" | "ISK" | "JMD" | "JOD" | "JPY" | "KES" | "KGS" | "KHR" | "KMF" | "KPW" | "KRW" | "KWD" | "KYD" | "KZT" | "LAK" | "LBP" | "LKR" | "LRD" | "LSL" | "LYD" | "MAD" | "MDL" | "MGA" | "MKD" | "MMK" | "MNT" | "MOP" | "MRU" | "MUR" | "MVR" | "MWK" | "MXN" | "MYR" | "MZN" | "NAD" | "NGN" | "NIO" | "NOK" | "NPR" | "NZD" | "OMR" | "PAB" | "PEN" | "PGK" | "PHP" | "PKR" | "PLN" | "PYG" | "QAR" | "RON" | "RSD" | "RUB" | "RWF" | "SAR" | "SBD" | "SCR" | "SDG" | "SEK" | "SGD" | "SHP" | "SLE" | "SOS" | "SRD" | "SSP" | "STN" | "SVC" | "SYP" | "SZL" | "THB" | "TJS" | "TMT" | "TND" | "TOP" | "TRY" | "TTD" | "TWD" | "TZS" | "UAH" | "UGX" | "USD" | "UYU" | "UYW" | "UZS" | "VED" | "VES" | "VND" | "VUV" | "WST" | "XAF" | "XCD" | "XOF" | "XPF" | "YER" | "ZAR" | "ZMW" | "ZWG";
+        /** @description `context` holds `now`: whether a reading is stale is a matter of time. */
         Device: {
             /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
@@ -1310,6 +1585,14 @@ export interface components {
             readings: {
                 [key: string]: components["schemas"]["Reading"];
             };
+            /** @description Physical; `capacity_mib` of it can be sold. */
+            memory_mib: number;
+            node_hostname: string;
+            /** @description Empty if nobody said. */
+            rack: string;
+            /** @description Nothing new is booked on it. */
+            cordoned: boolean;
+            readonly health: components["schemas"]["Health"];
         };
         /**
          * @description * `cpu` - cpu
@@ -1322,6 +1605,38 @@ export interface components {
             items: components["schemas"]["Device"][];
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
+        };
+        Drain: {
+            state: components["schemas"]["State002Enum"];
+            /**
+             * Format: date-time
+             * @description Lies ahead while `planned`.
+             */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When the last lease was gone.
+             */
+            drained_at: string | null;
+            reason: string;
+            started_by: string;
+        };
+        /**
+         * @description * `none` - None
+         *     * `planned` - Planned
+         *     * `draining` - Draining
+         *     * `drained` - Drained
+         * @enum {string}
+         */
+        DrainEnum: "none" | "planned" | "draining" | "drained";
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        DrainInRequest: {
+            reason: string;
+            /**
+             * Format: date-time
+             * @description Now if absent.
+             */
+            at?: string | null;
         };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         EndPriceInRequest: {
@@ -1338,6 +1653,8 @@ export interface components {
             one_time_token: string;
             /** Format: date-time */
             expires_at: string;
+            /** @description One line to paste on the machine. */
+            command: string;
         };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         EnrolmentInRequest: {
@@ -1387,6 +1704,80 @@ export interface components {
              * @description null is open-ended.
              */
             ends_at: string | null;
+        };
+        Fleet: {
+            /** Format: date-time */
+            as_of: string;
+            /** @description A device that was read longer ago has no readings here. */
+            stale_after_s: number;
+            racks: string[];
+            nodes: components["schemas"]["FleetNode"][];
+            devices: components["schemas"]["FleetDevices"];
+        };
+        /** @description Columns: the same index is the same device. */
+        FleetDevices: {
+            id: string[];
+            /** @description Index in `nodes`. */
+            node: number[];
+            model: string[];
+            kind: components["schemas"]["DeviceKind"][];
+            simulated: boolean[];
+            capacity_mib: number[];
+            capacity_permille: number[];
+            present: boolean[];
+            health: (number | null)[];
+            use_permille: (number | null)[];
+            temperature_c: (number | null)[];
+            power_w: (number | null)[];
+            read_at: (string | null)[];
+            slices: components["schemas"]["FleetSlice"][][];
+        };
+        FleetNode: {
+            /** @example nod_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            hostname: string;
+            rack: string;
+            state: components["schemas"]["State37fEnum"];
+            online: boolean;
+            /** Format: date-time */
+            last_seen_at: string | null;
+            cordoned: boolean;
+            drain: components["schemas"]["DrainEnum"];
+        };
+        FleetSlice: {
+            memory_mib: number;
+            share_permille: number;
+            /** @description Of the device, over the newest metered window; null is unknown. */
+            use_permille: number | null;
+            mine: boolean;
+            /** @description Named to its own tenant and to operators. */
+            lease: string | null;
+            state: components["schemas"]["LeaseState"];
+        };
+        Health: {
+            /** @description The worst of the metrics'; null if nothing tells. */
+            score: number | null;
+            metrics: {
+                [key: string]: components["schemas"]["HealthMetric"];
+            };
+        };
+        HealthMetric: {
+            /** @description null is not readable, never zero. */
+            value: number | null;
+            /** Format: date-time */
+            at: string | null;
+            quality: components["schemas"]["Quality"];
+            /** @description 0 to 100; null if the reading is unknown or stale. */
+            score: number | null;
+        };
+        Impact: {
+            /** @example nod_01k2v7x9qefh8r8x5m3n1p0s4t */
+            node: string;
+            /** Format: date-time */
+            at: string;
+            leases: components["schemas"]["AffectedLease"][];
+            reservations_future: components["schemas"]["AffectedLease"][];
+            affected_tenants: number;
         };
         Invoice: {
             /** @example inv_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -1513,6 +1904,13 @@ export interface components {
          * @enum {string}
          */
         Isolation: "exclusive" | "mig" | "mps" | "limiter-strict" | "limiter-advisory";
+        /**
+         * @description * `compute` - compute
+         *     * `memory` - memory
+         *     * `dominant` - dominant
+         * @enum {string}
+         */
+        LabelCodeEnum: "compute" | "memory" | "dominant";
         Lease: {
             /** @example lse_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
@@ -1569,6 +1967,14 @@ export interface components {
         LeaseToken: {
             /** @description A JWT for the agent of the lease's node; at most 10 minutes. */
             token: string;
+        };
+        LiveTicket: {
+            /** @description For the first frame; it opens one socket, once. */
+            ticket: string;
+            /** @description ws:// or wss:// address of the live socket. */
+            url: string;
+            /** Format: date-time */
+            expires_at: string;
         };
         Login: {
             user: components["schemas"]["User"];
@@ -1658,8 +2064,10 @@ export interface components {
             /** @example nod_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
             hostname: string;
+            /** @description Empty if nobody said. */
+            rack: string;
             agent_version: string;
-            state: components["schemas"]["NodeStateEnum"];
+            state: components["schemas"]["State37fEnum"];
             online: boolean;
             /** Format: date-time */
             last_seen_at: string | null;
@@ -1667,6 +2075,29 @@ export interface components {
             clock_offset_ms: number | null;
             /** Format: date-time */
             created_at: string;
+            /** @description Nothing new is booked on it. */
+            cordoned: boolean;
+            drain: components["schemas"]["Drain"];
+            device_count: number;
+            /** @description What takes capacity: running and booked. */
+            lease_count: number;
+        };
+        NodeEvent: {
+            /** @example nev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            /** @example nod_01k2v7x9qefh8r8x5m3n1p0s4t */
+            node: string;
+            hostname: string;
+            kind: string;
+            actor: string;
+            reason: string;
+            /** Format: date-time */
+            at: string;
+        };
+        NodeEventPage: {
+            items: components["schemas"]["NodeEvent"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
         };
         NodePage: {
             items: components["schemas"]["Node"][];
@@ -1674,12 +2105,11 @@ export interface components {
             next: string | null;
         };
         /**
-         * @description * `active` - Active
-         *     * `revoked` - Revoked
-         * @enum {string}
+         * @description `price` is what the caller pays now, null when nothing is valid now. `isolation` is shown before purchase.
+         *
+         *     `earliest_start_at` and `free` are for an hour of it, from one snapshot, and promise nothing; null is "never" and
+         *     "nothing". `price_line` begins a day ago and holds the steps that are published for the next 31 days.
          */
-        NodeStateEnum: "active" | "revoked";
-        /** @description `price` is what the caller pays now, null when nothing is valid now. `isolation` is shown before purchase. */
         Offer: {
             /** @example off_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
@@ -1693,6 +2123,14 @@ export interface components {
             simulated: boolean;
             devices_online: number;
             readonly price: components["schemas"]["AgreedPrice"] | null;
+            price_line: components["schemas"]["PriceStep"][];
+            /** Format: date-time */
+            earliest_start_at: string | null;
+            free: components["schemas"]["BookedSlice"] | null;
+            /** @description 1/8 to 1: its compute share, if it is such a part. */
+            preset: string | null;
+            /** @description 0 to 100 of the best device; null: not known. */
+            health: number | null;
         };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         OfferInRequest: {
@@ -1736,6 +2174,14 @@ export interface components {
             new: string;
         };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        PatchedNodePatchInRequest: {
+            rack?: string;
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        PatchedRenameInRequest: {
+            name?: string;
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         PatchedStatusInRequest: {
             status?: components["schemas"]["AccountStatus"];
         };
@@ -1754,6 +2200,19 @@ export interface components {
              */
             ends_at: string;
         };
+        /** @description As it was at the booking. */
+        PlacedOn: {
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            model: string;
+            kind: components["schemas"]["DeviceKind"];
+            simulated: boolean;
+        };
+        /**
+         * @description * `none` - none
+         * @enum {string}
+         */
+        PreemptionEnum: "none";
         /** @description Per device-hour of dominant share, valid in [valid_from, valid_until). */
         Price: {
             /** @example prc_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -1831,6 +2290,22 @@ export interface components {
             items: components["schemas"]["Price"][];
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
+        };
+        /** @description From `at` on, until the next step; null is "not sold then". */
+        PriceStep: {
+            /** Format: date-time */
+            at: string;
+            /** Format: decimal */
+            unit_price: string | null;
+        };
+        /**
+         * @description `fixed_until`: bought with a quote, each second until `until` costs what was quoted, whatever the list says.
+         *     `list_at_delivery`: the price that is valid when the time is delivered.
+         */
+        PriceTerms: {
+            code: components["schemas"]["CodeEnum"];
+            /** Format: date-time */
+            until: string | null;
         };
         /** @description RFC 9457 problem document; further members depend on the code. */
         Problem: {
@@ -1949,6 +2424,13 @@ export interface components {
             nominal_mib: number;
             max_reservations: number;
         };
+        /** @description The least that the tenant's and the project's quota leave over the period. `ok`: this wish is within it. */
+        QuotaLeft: {
+            share_permille_left: number;
+            memory_mib_left: number;
+            reservations_left: number;
+            ok: boolean;
+        };
         QuotaPage: {
             items: components["schemas"]["Quota"][];
             /** @description Cursor of the next page; null on the last. */
@@ -1960,12 +2442,87 @@ export interface components {
             memory_mib: number;
             reservations: number;
         };
+        /** @description Terms whose prices are held until `expires_at` for one purchase: POST /reservations with `quote`. */
+        Quote: {
+            fits: boolean;
+            /** @example prj_01k2v7x9qefh8r8x5m3n1p0s4t */
+            project: string;
+            /** @example off_01k2v7x9qefh8r8x5m3n1p0s4t */
+            offer: string | null;
+            slice: components["schemas"]["BookedSlice"];
+            device_kind: components["schemas"]["DeviceKind"];
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            device: string | null;
+            device_model: string | null;
+            simulated: boolean | null;
+            isolation: components["schemas"]["Isolation"];
+            isolation_detail: string | null;
+            /** Format: date-time */
+            starts_at: string;
+            /** Format: date-time */
+            ends_at: string | null;
+            price: components["schemas"]["QuotedPrice"] | null;
+            price_terms: components["schemas"]["PriceTerms"];
+            dominant_permille: number | null;
+            breakdown: components["schemas"]["Breakdown"][];
+            /** @description At the start; two decimals beyond the minor unit. */
+            amount_per_hour: string | null;
+            /** @description Used or not, from end to end; null for an open end. */
+            amount_total: string | null;
+            currency: string;
+            /** Format: date-time */
+            earliest_start_at: string | null;
+            quota: components["schemas"]["QuotaLeft"];
+            refusal: components["schemas"]["Refusal"] | null;
+            /**
+             * @description What is bought is not taken back for others.
+             *
+             *     * `none` - none
+             */
+            preemption: components["schemas"]["PreemptionEnum"];
+            /** @example quo_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        /** @description What would it cost, does it fit, and what would fit instead? */
+        QuoteInRequest: {
+            /** @example prj_01k2v7x9qefh8r8x5m3n1p0s4t */
+            project: string;
+            /** @example off_01k2v7x9qefh8r8x5m3n1p0s4t */
+            offer?: string | null;
+            slice?: components["schemas"]["SliceInRequest"] | null;
+            device_kind?: string | null;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            device?: string | null;
+            isolation_at_least?: string | null;
+            policy?: string | null;
+            /** Format: date-time */
+            starts_at?: string | null;
+            /** Format: date-time */
+            ends_at?: string | null;
+        };
+        /** @description Per device-hour of dominant share, at the start. */
+        QuotedPrice: {
+            /** @example prc_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            /** Format: decimal */
+            unit_price: string;
+            currency: string;
+            unit: components["schemas"]["UnitEnum"];
+        };
         Reading: {
             /** @description null is not readable, never zero. */
             value: number | null;
             /** Format: date-time */
             at: string | null;
             quality: components["schemas"]["Quality"];
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        ReasonInRequest: {
+            reason: string;
         };
         /** @description charged + discount + idle - over_recovery = cost. `rounding` is the residue of rounded lines, carried by idle. */
         Reconciliation: {
@@ -1989,6 +2546,19 @@ export interface components {
             reserved: string;
             permille_seconds: components["schemas"]["Quantities"];
         };
+        /** @description Why not, and what would do instead. `constraints` counts what ruled out how many devices. */
+        Refusal: {
+            code: string;
+            detail: string;
+            suggestion: string;
+            constraints: {
+                [key: string]: number;
+            };
+            /** Format: date-time */
+            next_free_at: string | null;
+            nearest: components["schemas"]["BookedSlice"][];
+            alternatives: components["schemas"]["Alternative"][];
+        };
         Released: {
             status: components["schemas"]["ReleasedStatusEnum"];
         };
@@ -2003,6 +2573,8 @@ export interface components {
         Reservation: {
             /** @example rsv_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
+            /** @description For people; may be empty. */
+            name: string;
             state: components["schemas"]["ReservationState"];
             /** @example ten_01k2v7x9qefh8r8x5m3n1p0s4t */
             tenant: string;
@@ -2029,7 +2601,15 @@ export interface components {
              */
             earlier_start_at: string | null;
             lease: components["schemas"]["LeaseBrief"] | null;
+            device: components["schemas"]["PlacedOn"] | null;
+            readonly isolation: components["schemas"]["Isolation"];
             readonly price: components["schemas"]["AgreedPrice"] | null;
+            price_terms: components["schemas"]["PriceTerms"];
+            /** @example quo_01k2v7x9qefh8r8x5m3n1p0s4t */
+            quote: string | null;
+            /** @description At the price of now, or of its start. */
+            amount_per_hour: string | null;
+            cost_so_far: components["schemas"]["CostSoFar"] | null;
             queue: components["schemas"]["Queue"] | null;
             /** Format: date-time */
             queue_until: string | null;
@@ -2051,10 +2631,13 @@ export interface components {
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
         };
-        /** @description Either `offer` or `slice`. What is left out, or null, is "any"; `starts_at` null is now, `ends_at` null open. */
+        /** @description Either a wish of its own, or `quote`, which holds the whole of it: then only `name` may stand beside it. */
         ReservationInRequest: {
-            /** @example prj_01k2v7x9qefh8r8x5m3n1p0s4t */
-            project: string;
+            /**
+             * @description Needed without `quote`.
+             * @example prj_01k2v7x9qefh8r8x5m3n1p0s4t
+             */
+            project?: string | null;
             /** @example off_01k2v7x9qefh8r8x5m3n1p0s4t */
             offer?: string | null;
             slice?: components["schemas"]["SliceInRequest"] | null;
@@ -2067,6 +2650,16 @@ export interface components {
             starts_at?: string | null;
             /** Format: date-time */
             ends_at?: string | null;
+            /**
+             * @description Buy what was quoted, at the quoted price, once.
+             * @example quo_01k2v7x9qefh8r8x5m3n1p0s4t
+             */
+            quote?: string | null;
+            /**
+             * @description For people; any text.
+             * @default
+             */
+            name: string;
             /**
              * @description Wait in line if nothing fits now.
              * @default false
@@ -2109,10 +2702,6 @@ export interface components {
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         ResizeInRequest: {
             slice: components["schemas"]["SliceInRequest"];
-        };
-        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
-        RevokeInRequest: {
-            reason: string;
         };
         /**
          * @description * `tenant_admin` - Tenant Admin
@@ -2171,6 +2760,20 @@ export interface components {
             /** @description 1 to 1000; 1000 is a whole device. */
             share_permille: number;
         };
+        /**
+         * @description * `none` - None
+         *     * `planned` - Planned
+         *     * `draining` - Draining
+         *     * `drained` - Drained
+         * @enum {string}
+         */
+        State002Enum: "none" | "planned" | "draining" | "drained";
+        /**
+         * @description * `active` - Active
+         *     * `revoked` - Revoked
+         * @enum {string}
+         */
+        State37fEnum: "active" | "revoked";
         /**
          * @description * `stdout` - stdout
          *     * `stderr` - stderr
@@ -2600,6 +3203,34 @@ export interface operations {
             };
         };
     };
+    get_fleet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Fleet"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     list_invoices: {
         parameters: {
             query?: {
@@ -2946,6 +3577,34 @@ export interface operations {
             };
         };
     };
+    create_live_ticket: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LiveTicket"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     me: {
         parameters: {
             query?: never;
@@ -3230,6 +3889,178 @@ export interface operations {
             };
         };
     };
+    update_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedNodePatchInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cordon_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["CordonInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drain_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DrainInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_node_events: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description A column, `-` for descending; as the list says if absent. */
+                sort?: string;
+            };
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["NodeEventPage"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_node_impact: {
+        parameters: {
+            query?: {
+                /** @description When the drain is to begin; now if absent. */
+                at?: string;
+            };
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Impact"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     revoke_node: {
         parameters: {
             query?: never;
@@ -3241,9 +4072,69 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["RevokeInRequest"];
+                "application/json": components["schemas"]["ReasonInRequest"];
             };
         };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    uncordon_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    undrain_node: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             200: {
                 headers: {
@@ -3731,6 +4622,38 @@ export interface operations {
             };
         };
     };
+    create_quote: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QuoteInRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Quote"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     reconcile_device: {
         parameters: {
             query: {
@@ -3776,10 +4699,12 @@ export interface operations {
                 limit?: number;
                 /** @description Only those of this project. */
                 project?: string;
+                /** @description A part of the name, or an id. */
+                q?: string;
                 /** @description A column, `-` for descending; as the list says if absent. */
                 sort?: string;
-                /** @description Only those in this state. */
-                state?: string;
+                /** @description Only those in these states, repeated or with commas; `live` is all that have not ended. */
+                state?: string[];
             };
             header?: never;
             path?: never;
@@ -3816,7 +4741,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": components["schemas"]["ReservationInRequest"];
             };
@@ -3859,6 +4784,40 @@ export interface operations {
             cookie?: never;
         };
         requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    rename_reservation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedRenameInRequest"];
+            };
+        };
         responses: {
             200: {
                 headers: {
@@ -3953,6 +4912,40 @@ export interface operations {
             };
         };
     };
+    quote_extension: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ExtendInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeQuote"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     release_reservation: {
         parameters: {
             query?: never;
@@ -4007,6 +5000,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Reservation"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    quote_resize: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResizeInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangeQuote"];
                 };
             };
             /** @description A problem document */
