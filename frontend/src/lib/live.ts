@@ -37,10 +37,15 @@ export class LiveClient {
   private timer: ReturnType<typeof setTimeout> | undefined;
   private watchdog: ReturnType<typeof setTimeout> | undefined;
   private heartbeatMs = 15_000;
-  private readonly detach: () => void;
+  private detach: () => void = () => undefined;
 
   constructor(options: LiveOptions) {
     this.options = options;
+  }
+
+  /** Follows the tab's visibility and the network's return. What was subscribed before flows on. */
+  start(): void {
+    this.detach();
     const visibility = () => this.topics.setHidden(document.hidden).forEach((frame) => this.send(frame));
     const online = () => this.retryNow();
     document.addEventListener("visibilitychange", visibility);
@@ -49,6 +54,7 @@ export class LiveClient {
       document.removeEventListener("visibilitychange", visibility);
       window.removeEventListener("online", online);
     };
+    if (this.topics.size > 0 && this.status.get() === "off") this.connect();
   }
 
   /** Listens to a topic until the returned function is called. */
@@ -65,10 +71,10 @@ export class LiveClient {
     };
   }
 
-  /** Ends everything, for good. */
+  /** Hangs up; a later `start` or `subscribe` begins anew. */
   close(): void {
     this.detach();
-    this.drop("ended");
+    this.drop("off");
   }
 
   /** After the caller's rights changed, or on the user's wish. */

@@ -1,0 +1,28 @@
+import { MantineProvider } from "@mantine/core";
+import { Notifications } from "@mantine/notifications";
+import { QueryClientProvider, type QueryClient } from "@tanstack/react-query";
+import type { ReactNode } from "react";
+import { cssVariables, theme } from "@/app/theme";
+
+/** The nonce of this page's Content-Security-Policy: Mantine's own style elements need it. */
+function styleNonce(): string {
+  return document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
+}
+
+type ProvidersProps = { queryClient: QueryClient; children: ReactNode };
+
+export function Providers({ queryClient, children }: ProvidersProps) {
+  return (
+    <QueryClientProvider client={queryClient}>
+      <MantineProvider
+        theme={theme}
+        cssVariablesResolver={cssVariables}
+        defaultColorScheme="auto"
+        getStyleNonce={styleNonce}
+      >
+        {children}
+        <Notifications position="bottom-right" limit={4} />
+      </MantineProvider>
+    </QueryClientProvider>
+  );
+}

@@ -1,0 +1,72 @@
+/** Every page's address. A page is a chunk of its own, fetched when it is opened. */
+import type { QueryClient } from "@tanstack/react-query";
+import {
+  createRootRouteWithContext,
+  createRoute,
+  createRouter,
+  lazyRouteComponent,
+  Outlet,
+  redirect,
+} from "@tanstack/react-router";
+import type { ComponentType } from "react";
+import { ErrorPage } from "@/app/error-page";
+import { NotFoundPage } from "@/app/not-found-page";
+import { PagePending } from "@/app/page-pending";
+import { Shell } from "@/app/shell";
+import { loginSearch } from "@/features/session/login-search";
+import { meQuery } from "@/hooks/use-me";
+import { Problem } from "@/lib/problem";
+
+type Context = { queryClient: QueryClient };
+
+const lazy = (load: () => Promise<ComponentType>) => lazyRouteComponent(async () => ({ default: await load() }));
+
+const root = createRootRouteWithContext<Context>()({ component: Outlet });
+
+const login = createRoute({
+  getParentRoute: () => root,
+  path: "/login",
+  validateSearch: loginSearch,
+  component: lazy(() => import("@/features/session/login-page").then((file) => file.LoginPage)),
+});
+
+/** Everything that needs to know who is there. */
+const inside = createRoute({
+  getParentRoute: () => root,
+  id: "inside",
+  component: Shell,
+  beforeLoad: async ({ context, location }) => {
+    try {
+      await context.queryClient.ensureQueryData(meQuery);
+    } catch (thrown) {
+      if (!(thrown instanceof Problem) || thrown.status !== 401) throw thrown;
+      throw redirect({ to: "/login", search: { next: location.href === "/" ? undefined : location.href } });
+    }
+  },
+});
+
+// One line a page; a page with search parameters says how they are read (`validateSearch`).
+const pages = [] as const;
+
+const routeTree = root.addChildren([login, inside.addChildren(pages)]);
+
+export function createAppRouter(queryClient: QueryClient) {
+  return createRouter({
+    routeTree,
+    context: { queryClient },
+    defaultPreload: "intent",
+    defaultErrorComponent: ErrorPage,
+    defaultNotFoundComponent: NotFoundPage,
+    defaultPendingComponent: PagePending,
+    defaultPendingMs: 150,
+    scrollRestoration: true,
+  });
+}
+
+export type AppRouter = ReturnType<typeof createAppRouter>;
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: AppRouter;
+  }
+}
