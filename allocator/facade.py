@@ -6,7 +6,7 @@ rows. Functions marked "tx" want the caller's transaction (`plumbing.db.transact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -26,6 +26,7 @@ from allocator.services import dirty, hold, lease_token, place, timeline
 from allocator.services import outlook as outlooks
 from allocator.services import release as releasing
 from allocator.services import resize as resizing
+from plumbing.feed import Place
 from plumbing.rowsec import system_scope
 from vxpu.market import (
     CalendarRow,
@@ -33,6 +34,7 @@ from vxpu.market import (
     DeviceView,
     DirtyHour,
     IdleReport,
+    LeaseEventView,
     LeaseView,
     MaintenanceView,
     NodeEventView,
@@ -59,6 +61,7 @@ __all__ = [
     "issue_lease_token",
     "list_calendar",
     "list_devices",
+    "list_lease_news",
     "list_leases",
     "list_maintenance",
     "list_node_events",
@@ -172,6 +175,20 @@ def list_leases(*, owners: Iterable[UUID]) -> list[LeaseView]:
 
 
 @_whole_fleet
+def list_lease_news(
+    *,
+    tenant_id: UUID | None,
+    before: Place | None,
+    limit: int,
+    owners: Collection[UUID] | None = None,
+    lease_id: UUID | None = None,
+) -> list[LeaseEventView]:
+    """Leases that fell silent, came back or were lost, newest first. None is every tenant, owner, lease."""
+    found = lease_rows.list_news(tenant_id=tenant_id, owners=owners, lease_id=lease_id, before=before, limit=limit)
+    return [lease_rows.news_view_of(event) for event in found]
+
+
+@_whole_fleet
 def list_devices() -> list[DeviceView]:
     """Devices of active nodes, offline ones too, by id."""
     return devices.list_devices()
@@ -190,8 +207,8 @@ def list_maintenance(*, from_at: datetime, to_at: datetime) -> list[MaintenanceV
 
 
 @_whole_fleet
-def list_node_events(*, before: datetime | None, limit: int) -> list[NodeEventView]:
-    """The newest before an instant, newest first."""
+def list_node_events(*, before: Place | None, limit: int) -> list[NodeEventView]:
+    """Newest first."""
     return [nodes.event_view_of(event) for event in nodes.list_events_before(before=before, limit=limit)]
 
 

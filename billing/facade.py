@@ -11,6 +11,7 @@ from billing.selectors import (
     get_account,
     get_invoice,
     list_invoices,
+    list_issued,
     period_borders,
     trial_balance,
 )
@@ -43,6 +44,7 @@ __all__ = [
     "get_invoice",
     "invoice_csv",
     "list_invoices",
+    "list_issued",
     "open_account",
     "pay_invoice",
     "period_borders",

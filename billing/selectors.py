@@ -16,6 +16,7 @@ from billing.rating.money import from_minor, price_of, round_half_up, to_minor
 from billing.rating.periods import Span, borders_between
 from billing.rating.postings import BalanceRow
 from billing.rating.proration import clip_quantity
+from plumbing import feed
 from plumbing.errors import NotFound
 from vxpu.money import AccountView, ChargeItem, ChargeKind, InvoiceView, LineView, SourceCost
 
@@ -124,6 +125,12 @@ def invoice_rows(*, tenant_id: UUID | None) -> QuerySet[Invoice]:
     """Issued invoices with their periods, for paging. None is every tenant."""
     mine = Q() if tenant_id is None else Q(tenant_id=tenant_id)
     return Invoice.objects.select_related("period").filter(mine).exclude(state__in=_UNSEEN)
+
+
+def list_issued(*, tenant_id: UUID | None, before: feed.Place | None, limit: int) -> list[InvoiceView]:
+    """Issued invoices without their lines, the newest issue first. None is every tenant."""
+    rows = feed.newest(invoice_rows(tenant_id=tenant_id), column="issued_at", before=before, limit=limit)
+    return [invoice_view(row, ()) for row in rows]
 
 
 def list_invoices(*, tenant_id: UUID) -> list[InvoiceView]:

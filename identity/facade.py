@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from identity import selectors
 from identity.models import Project, Tenant
+from identity.selectors import CredentialKind
 from identity.services import audit
+from plumbing.feed import Place, newest
 from plumbing.principal import Principal
 from plumbing.rowsec import system_scope
-
-CredentialKind = Literal["token", "session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +81,33 @@ def principals_of_credentials(
     *, credentials: Collection[tuple[CredentialKind, UUID]], now: datetime
 ) -> dict[tuple[CredentialKind, UUID], Principal]:
     """As `principal_of_credential`, for many at once: two queries at most. Who is missing is out."""
-    wanted = set(credentials)
-    by_kind = {kind: {id_ for of, id_ in wanted if of == kind} for kind in ("token", "session")}
+    tokens, browsers = ({id_ for of, id_ in credentials if of == kind} for kind in ("token", "session"))
     with system_scope():
-        found = selectors.map_principals(token_ids=by_kind["token"], session_ids=by_kind["session"], now=now)
-    return {key: found[key[1]] for key in wanted if key[1] in found}
+        return selectors.map_principals(token_ids=tokens, session_ids=browsers, now=now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditView:
+    """An entry of the audit log. `actor_id` None is the system; `subject` is a bare id or a word."""
+
+    id: UUID
+    tenant_id: UUID
+    actor_id: UUID | None
+    action: str
+    subject: str
+    data: Mapping[str, Any]
+    at: datetime
+
+
+def list_audit(
+    *, tenant_id: UUID | None, before: Place | None, limit: int, actor_id: UUID | None = None, action: str = ""
+) -> list[AuditView]:
+    """Newest first. None is every tenant, every actor; `action` is a beginning, like ``"token."``."""
+    rows = selectors.list_audit_news(tenant_id=tenant_id, actor_id=actor_id, action=action)
+    return [
+        AuditView(
+            id=row.pk, tenant_id=row.tenant_id, actor_id=row.actor_id, action=row.action, subject=row.subject,
+            data=row.data, at=row.created_at,
+        )
+        for row in newest(rows, column="created_at", before=before, limit=limit)
+    ]  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from django.contrib.postgres.expressions import ArraySubquery
@@ -16,6 +16,8 @@ from identity.models import AuditEvent, Member, Project, Role, Session, Tenant, 
 from identity.models.member import OPERATOR_SCOPES, ROLE_SCOPES
 from plumbing.errors import NotFound
 from plumbing.principal import Principal
+
+CredentialKind = Literal["token", "session"]
 
 
 def no_such(what: str) -> NotFound:
@@ -120,15 +122,15 @@ def find_session_principal(*, digest: bytes, now: datetime) -> Principal | None:
 
 def map_principals(
     *, token_ids: Collection[UUID], session_ids: Collection[UUID], now: datetime
-) -> dict[UUID, Principal]:
+) -> dict[tuple[CredentialKind, UUID], Principal]:
     """Who still holds which of these tokens and sessions; what is dead is not in the answer. A query for each kind."""
-    found: dict[UUID, Principal] = {}
+    found: dict[tuple[CredentialKind, UUID], Principal] = {}
     if token_ids:
         for row in _with_rights(_live_tokens(now=now).filter(pk__in=token_ids)):
-            found[row.pk] = _principal(row, token_scopes=row.scopes, token_id=row.pk)
+            found["token", row.pk] = _principal(row, token_scopes=row.scopes, token_id=row.pk)
     if session_ids:
         for row in _with_rights(_live_sessions(now=now).filter(pk__in=session_ids)):
-            found[row.pk] = _session_principal(row)
+            found["session", row.pk] = _session_principal(row)
     return found
 
 
@@ -227,6 +229,14 @@ def list_tokens(*, by: Principal) -> QuerySet[Token]:
 
 def list_audit_events(*, tenant_id: UUID) -> QuerySet[AuditEvent]:
     return AuditEvent.objects.filter(tenant_id=tenant_id).order_by("-seq")
+
+
+def list_audit_news(*, tenant_id: UUID | None, actor_id: UUID | None, action: str) -> QuerySet[AuditEvent]:
+    """None is every tenant, every actor; `action` is a beginning."""
+    rows = AuditEvent.objects.filter(action__startswith=action)
+    if tenant_id is not None:
+        rows = rows.filter(tenant_id=tenant_id)
+    return rows if actor_id is None else rows.filter(actor_id=actor_id)
 
 
 def find_last_audit_event(*, tenant_id: UUID) -> AuditEvent | None:

@@ -119,6 +119,21 @@ class NodeEventView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseEventView:
+    """One transition of a lease, or a finding of the agent's audit (equal states)."""
+
+    id: UUID
+    tenant_id: UUID
+    lease_id: UUID
+    owner: UUID
+    from_state: str
+    to_state: str
+    actor: str
+    reason: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PieceView:
     """Capacity that is taken on a device. `lane` is its row in a drawing of the device: no two of a row overlap."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -115,16 +115,16 @@ def _slice(row: Any, shown_to: UUID | None) -> dict[str, Any]:
     }
 
 
-def values_of(readings: Mapping[str, Any] | None) -> dict[str, int | None]:
-    """name -> value of what was read."""
-    return {name: reading["value"] for name, reading in (readings or {}).items()}
+def _values(readings: str) -> dict[str, int | None]:
+    """name -> value, from the column's JSON."""
+    return {name: reading["value"] for name, reading in json.loads(readings).items()}
 
 
 def _device(row: Any, node: int, slices: list[dict[str, Any]], now: datetime) -> tuple[Any, ...]:
     """A device that was not read of late has no readings, but it says when it was."""
     device_id, _, model, kind, simulated, capacity_mib, capacity_permille, present, read_at, readings = row
     fresh = read_at is not None and now - read_at <= fresh_for()
-    values = values_of(readings) if fresh else {}
+    values = _values(readings) if fresh else {}
     power_mw = values.get("power_mw")
     return (
         encode("dev", device_id), node, model, kind, simulated, capacity_mib, capacity_permille, present,

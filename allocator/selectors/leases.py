@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from allocator.models import Lease, LeaseEvent
+from plumbing import feed
 from plumbing.errors import NotFound
-from vxpu.market import LeaseView
+from vxpu.market import LeaseEventView, LeaseView
 from vxpu.slices import Period, Slice
 from vxpu.states import Isolation, LeaseState
 
@@ -51,6 +52,46 @@ def list_leases(*, owners: Iterable[UUID]) -> list[Lease]:
 def leases() -> QuerySet[Lease]:
     """Every lease that the caller's scope shows, for paging."""
     return Lease.objects.all()
+
+
+# What a tenant should hear of; everything else is told by the reservation's own transitions.
+NEWS = Q(to_state__in=[LeaseState.UNREACHABLE, LeaseState.LOST]) | (
+    Q(from_state=LeaseState.UNREACHABLE) & ~Q(to_state=LeaseState.GONE)
+)
+
+
+def list_news(
+    *,
+    tenant_id: UUID | None,
+    owners: Collection[UUID] | None,
+    lease_id: UUID | None,
+    before: feed.Place | None,
+    limit: int,
+) -> list[LeaseEvent]:
+    """Silences, recoveries and losses, newest first. None is every tenant, owner, lease."""
+    rows = LeaseEvent.objects.select_related("lease").filter(NEWS)
+    if tenant_id is not None:
+        rows = rows.filter(tenant_id=tenant_id)
+    if owners is not None:
+        rows = rows.filter(lease__owner__in=owners)
+    if lease_id is not None:
+        rows = rows.filter(lease_id=lease_id)
+    return feed.newest(rows, column="at", before=before, limit=limit)
+
+
+def news_view_of(event: LeaseEvent) -> LeaseEventView:
+    """The frozen value of a row."""
+    return LeaseEventView(
+        id=event.pk,
+        tenant_id=event.tenant_id,
+        lease_id=event.lease_id,
+        owner=event.lease.owner,
+        from_state=event.from_state,
+        to_state=event.to_state,
+        actor=event.actor,
+        reason=event.reason,
+        at=event.at,
+    )
 
 
 def list_events(*, lease_id: UUID) -> list[LeaseEvent]:

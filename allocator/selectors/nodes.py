@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 from allocator.models import Device, Lease, Maintenance, Node, NodeEvent
 from allocator.models.lease import LIVE
 from allocator.models.maintenance import DrainState
+from plumbing import feed
 from plumbing.errors import NotFound
 from vxpu.market import NodeEventView
 
@@ -128,7 +129,6 @@ def event_view_of(event: NodeEvent) -> NodeEventView:
     )
 
 
-def list_events_before(*, before: datetime | None, limit: int) -> list[NodeEvent]:
+def list_events_before(*, before: feed.Place | None, limit: int) -> list[NodeEvent]:
     """Newest first."""
-    found = node_events() if before is None else node_events().filter(at__lt=before)
-    return list(found.order_by("-at", "-pk")[:limit])
+    return feed.newest(node_events(), column="at", before=before, limit=limit)

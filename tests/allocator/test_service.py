@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 
@@ -14,6 +15,7 @@ from allocator.selectors import impact, nodes
 from allocator.services import cordon, drain_node, enrol
 from plumbing import db
 from plumbing.errors import NotFound
+from plumbing.feed import Place
 from plumbing.models import OutboxEvent
 from tests.allocator.factories import HOUR, NOON, Node, at, book, make_wish, release, resize, started_lease
 from vxpu.ids import new_uuid
@@ -273,7 +275,10 @@ def test_node_events_come_newest_first() -> None:
     close(node, seconds=5)
     newest = facade.list_node_events(before=None, limit=2)
     assert (newest[0].kind, newest[0].actor, newest[0].hostname) == ("cordoned", "olga", "node")
-    assert [event.kind for event in facade.list_node_events(before=at(5), limit=9)] == ["online", "enrolled"]
+    assert [event.kind for event in facade.list_node_events(before=Place(at(5), UUID(int=0)), limit=9)] == [
+        "online",
+        "enrolled",
+    ]
 
 
 def test_a_rack_is_set_once_and_noted() -> None:
