@@ -129,7 +129,7 @@ def run_steady(tenant: Tenant, ready_lease: ReadyLease, start_guest: StartGuest,
             began = time.time()
             time.sleep(seconds + 2 * WINDOW_S)
             ended = time.time()
-            time.sleep(3 * WINDOW_S)
+            time.sleep(2 * WINDOW_S)
         found = [
             judge_share(tenant, lease, Stretch(began, ended, share), calibration, watch)
             for lease, share in zip(leases, shares, strict=True)
@@ -141,8 +141,12 @@ def run_steady(tenant: Tenant, ready_lease: ReadyLease, start_guest: StartGuest,
 
 def judge_share(tenant: Tenant, lease: str, stretch: Stretch, calibration: Calibration, watch: Watch) -> Interval:
     """The share that the node metered over the steady part, against what was promised."""
-    windows = steady_windows(tenant.member.get(f"leases/{lease}/usage")["windows"], stretch, window_s=WINDOW_S)
-    assert len(windows) * WINDOW_S >= stretch.ends_at - stretch.starts_at - 4 * WINDOW_S
+    windows = wait_until(
+        lambda: steady_windows(tenant.member.get(f"leases/{lease}/usage")["windows"], stretch, window_s=WINDOW_S),
+        lambda seen: len(seen) * WINDOW_S >= stretch.ends_at - stretch.starts_at - 4 * WINDOW_S,
+        what="the windows of the stretch arrive (beside a load hog they come late)",
+        timeout_s=60,
+    )
     return interval_of(
         windows, stretch, demand_permille=calibration.demand_permille, idle_permille=watch.idle_permille,
         tolerance_permille=TOLERANCE_PERMILLE,
