@@ -13,5 +13,6 @@ ALLOWED_HOSTS = ["testserver", "127.0.0.1", "localhost"]
 # No server answers here: a test that forgot to ask for the database fails at once.
 _NOWHERE = "postgresql://nobody@127.0.0.1:1/nowhere"
 DATABASES = databases(_env.text("DATABASE_URL", _NOWHERE), "", pooled=False)
+PASSWORD_HASHERS = ["tests.hashers.QuickArgon2"]
 WHITENOISE_USE_FINDERS = False
 WHITENOISE_AUTOREFRESH = True

@@ -176,3 +176,51 @@ def test_what_is_not_known_or_not_clear_is_said(door: str, body: dict[str, Any],
     answer = make_operator().client.post(f"/api/v1/{door}", body, format="json")
     assert answer.status_code == 400
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+def roles_of(person: Person) -> dict[str, str]:
+    """The tenant's members: e-mail address -> id of the role."""
+    return {row["user"]["email"]: row["id"] for row in person.client.get("/api/v1/members").json()["items"]}
+
+
+def test_a_new_member_gets_a_first_token_and_an_old_one_none(ada: Person) -> None:
+    project = encode("prj", make_project(by=ada).pk)
+    wanted = {"email": "bo@bo.example", "name": "Bo", "role": "member", "project": project}
+    made = post(ada, "members", **wanted).json()
+    me = client_for(made["first_token"]["secret"]).get("/api/v1/me").json()
+    assert (me["email"], me["roles"], [one["id"] for one in me["projects"]]) == ("bo@bo.example", ["member"], [project])
+    again = post(ada, "members", email="BO@bo.example", name="Bo", role="finance").json()
+    assert (again["user"]["id"], again["first_token"]) == (made["user"]["id"], None)
+
+
+def test_a_first_token_is_no_wider_than_its_giver(ada: Person) -> None:
+    until = "2027-06-01T00:00:00Z"
+    narrow = post(ada, "tokens", name="n", scopes=["identity:write", "lease:read"], expires_at=until).json()["secret"]
+    body = {"email": "bo@bo.example", "name": "Bo", "role": "tenant_admin"}
+    made = client_for(narrow).post("/api/v1/members", body, format="json").json()
+    assert made["first_token"]["token"]["scopes"] == ["identity:write"]
+
+
+def test_a_role_is_taken_away_but_not_the_last_admins(ada: Person, mallory: Person) -> None:
+    bo = make_member(by=ada, role="tenant_admin")
+    roles = roles_of(ada)
+    assert mallory.client.delete(f"/api/v1/members/{roles[bo.user.email]}").status_code == 404
+    assert ada.client.delete(f"/api/v1/members/{roles[bo.user.email]}").status_code == 204
+    assert bo.client.get("/api/v1/me").json()["scopes"] == []
+    refused = ada.client.delete(f"/api/v1/members/{roles[ada.user.email]}")
+    assert (refused.status_code, refused.json()["code"]) == (409, "last_admin")
+    assert ada.client.delete(f"/api/v1/members/{roles[bo.user.email]}").status_code == 404
+    assert ada.client.get("/api/v1/audit-events").json()["items"][0]["action"] == "member.removed"
+
+
+def test_an_admin_who_may_not_come_in_does_not_count(ada: Person) -> None:
+    bo = make_member(by=ada, role="tenant_admin")
+    with system_scope():
+        bo.user.is_active = False
+        bo.user.save(update_fields=["is_active"])
+    assert ada.client.delete(f"/api/v1/members/{roles_of(ada)[ada.user.email]}").json()["code"] == "last_admin"
+
+
+def test_members_take_no_role_away(ada: Person) -> None:
+    bo = make_member(by=ada, project=make_project(by=ada))
+    assert bo.client.delete(f"/api/v1/members/{roles_of(ada)[ada.user.email]}").status_code == 403
