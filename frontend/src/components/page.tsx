@@ -4,6 +4,8 @@ import classes from "@/components/page.module.css";
 
 type PageProps = {
   title: string;
+  /** Stands in place of the heading, and has the page's h1 in it. */
+  heading?: ReactNode;
   /** The page's one primary action, always at the end of the head. */
   primary?: ReactNode;
   /** Quiet things beside it: a range, a state, a link. */
@@ -12,7 +14,7 @@ type PageProps = {
 };
 
 /** A page's frame: its heading, which is the tab's title too, and its actions at one place. */
-export function Page({ title, primary, aside, children }: PageProps) {
+export function Page({ title, heading, primary, aside, children }: PageProps) {
   const t = useT();
   const product = t("common.product");
   useEffect(() => {
@@ -21,9 +23,11 @@ export function Page({ title, primary, aside, children }: PageProps) {
   return (
     <div className={classes.page}>
       <div className={classes.head}>
-        <h1 className={classes.title} dir="auto">
-          {title}
-        </h1>
+        {heading ?? (
+          <h1 className={classes.title} dir="auto">
+            {title}
+          </h1>
+        )}
         {(aside || primary) && (
           <div className={classes.aside}>
             {aside}
