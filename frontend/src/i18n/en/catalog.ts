@@ -1,3 +1,4 @@
+import { calendar } from "@/i18n/en/calendar";
 import { common } from "@/i18n/en/common";
 import { confirm } from "@/i18n/en/confirm";
 import { isolation } from "@/i18n/en/isolation";
@@ -9,6 +10,7 @@ import { state } from "@/i18n/en/state";
 
 /** Every message on screen; one file a feature, one line here. */
 export const en = {
+  calendar,
   common,
   confirm,
   isolation,

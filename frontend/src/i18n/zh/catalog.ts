@@ -1,3 +1,4 @@
+import { calendar } from "@/i18n/zh/calendar";
 import { common } from "@/i18n/zh/common";
 import { confirm } from "@/i18n/zh/confirm";
 import { isolation } from "@/i18n/zh/isolation";
@@ -12,6 +13,7 @@ import type { Shape } from "@/i18n/shape";
 
 /** Every message on screen; one file a feature, one line here. */
 export const zh = {
+  calendar,
   common,
   confirm,
   isolation,
