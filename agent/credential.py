@@ -76,9 +76,10 @@ class Credential:
         body = node.Enrol(
             one_time_token=one_time_token.strip(), public_key=public_text(self._key),
             hostname=os.uname().nodename[:253], machine_id=machine_hash(), agent_version=agent_version(),
+            rack=os.environ.get("VXPU_RACK", "")[:64],
         )  # fmt: skip
         answer = httpx.post(
-            server.rstrip("/") + node.ENROL_PATH, content=body.model_dump_json(), timeout=HTTP_S,
+            server.rstrip("/") + node.ENROL_PATH, content=body.model_dump_json(exclude_defaults=True), timeout=HTTP_S,
             headers={"Content-Type": "application/json"},
         )  # fmt: skip
         if answer.status_code not in {200, 201}:

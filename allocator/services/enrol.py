@@ -123,6 +123,7 @@ def _node_for(message: Enrol, ticket: Enrolment, now: datetime) -> Node:
             hostname=message.hostname,
             machine_id=message.machine_id,
             agent_version=message.agent_version,
+            rack=message.rack,
         )
     if known.is_online:
         raise NodeExists(

@@ -38,6 +38,7 @@ class Enrol(Strict):
     hostname: str = Field(max_length=253)
     machine_id: str = Field(max_length=64)
     agent_version: str = Field(max_length=64)
+    rack: str = Field(default="", max_length=64, description="where the machine stands; an operator may say otherwise")
 
 
 class Enrolled(Lenient):
