@@ -48,10 +48,10 @@ class Bus:
             self._task = asyncio.create_task(self._listen())
 
     async def stop(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait([self._task])
-            self._task = None
+        while self._task is not None and not self._task.done():
+            self._task.cancel()  # the client swallows one that meets its connecting
+            await asyncio.wait([self._task], timeout=0.2)
+        self._task = None
         self.is_up.clear()
         await self.valkey.aclose()
 

@@ -11,12 +11,12 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from plumbing.live.valkey import VALKEY_AWAY, valkey
 
@@ -47,7 +47,7 @@ def publish(feed: str, data: Mapping[str, Any]) -> None:
     news in either order. Raises TypeError, ValueError.
     """
     text = _text_of(data)
-    transaction.on_commit(lambda: _say(feed, text), robust=True)
+    _after_commit(lambda: _say(feed, text))
 
 
 def publish_metrics(feed: str, data: Mapping[str, Any]) -> None:
@@ -63,12 +63,20 @@ def publish_metrics(feed: str, data: Mapping[str, Any]) -> None:
 
 def look_again(*, user_id: UUID) -> None:
     """Once the transaction has committed: judge this user's open connections again, at once."""
-    transaction.on_commit(lambda: _control(user=str(user_id)), robust=True)
+    _after_commit(lambda: _control(user=str(user_id)))
 
 
 def metrics_message(feed: str, data: Mapping[str, Any]) -> str:
     """For a loop, which publishes it to `NEWS` itself. Raises TypeError, ValueError."""
     return f"{feed}\n\n{_text_of(data)}"
+
+
+def _after_commit(say: Callable[[], None]) -> None:
+    """At once where no transaction is open: the database is not even asked."""
+    if connection.in_atomic_block:
+        transaction.on_commit(say, robust=True)
+    else:
+        say()
 
 
 def _text_of(data: Mapping[str, Any]) -> str:

@@ -16,6 +16,7 @@ from allocator.live import ExecConsumer, NodeConsumer
 from allocator.live.hub import hub
 from allocator.services import poke
 from plumbing.live.bus import bus
+from plumbing.live.live import live
 from plumbing.rowsec import system_scope
 from tests.allocator.factories import Node
 from vxpu.wire.exec import STREAM_PATH
@@ -39,9 +40,8 @@ class Link:
     path = SOCKET_PATH
 
     def __init__(self, token: str) -> None:
-        headers = [(b"authorization", f"Bearer {token}".encode())]
-        scope = {"type": "websocket", "path": self.path, "headers": headers}
-        app = self.consumer.as_asgi()
+        scope = {"type": "websocket", "path": self.path, "headers": self.headers(token)}
+        app = self.make_app()
         self._gate: asyncio.Event | None = None
 
         async def slowed(scope: Any, receive: Any, send: Any) -> None:
@@ -53,6 +53,12 @@ class Link:
             await app(scope, receive, send_when_open)
 
         self._app: Any = ApplicationCommunicator(slowed, scope)  # type: ignore[no-untyped-call] # asgiref has no types
+
+    def make_app(self) -> Any:
+        return self.consumer.as_asgi()
+
+    def headers(self, token: str) -> list[tuple[bytes, bytes]]:
+        return [(b"authorization", f"Bearer {token}".encode())]
 
     async def connect(self) -> None:
         _held.setdefault(asyncio.get_running_loop(), []).append(self)
@@ -115,6 +121,7 @@ def sync_frame(node: Node) -> dict[str, Any]:
 async def _wind_up() -> None:
     for link in _held.pop(asyncio.get_running_loop(), []):
         await link.end()
+    await live().stop()
     await hub().stop()
     await bus().stop()
 
