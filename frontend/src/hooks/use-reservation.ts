@@ -1,4 +1,4 @@
-import { keepPreviousData, queryOptions, useQuery } from "@tanstack/react-query";
+import { queryOptions } from "@tanstack/react-query";
 import { api, dataOf, type Schema } from "@/lib/api";
 import { keys } from "@/lib/query-keys";
 import { isDelivering, phaseOf, type Reservation } from "@/lib/reservation";
@@ -32,15 +32,3 @@ export const reservationEventsQuery = (id: string) =>
       return [...page.items].sort((a, b) => a.version - b.version);
     },
   });
-
-export const deviceQuery = (id: string) =>
-  queryOptions({
-    queryKey: keys.device(id),
-    queryFn: ({ signal }) => dataOf(api.GET("/api/v1/devices/{device}", { params: { path: { device: id } }, signal })),
-    staleTime: 60_000,
-  });
-
-/** What can be sold of the device that a reservation lies on; undefined while unknown or not placed. */
-export function useDevice(id: string | null | undefined): Schema<"Device"> | undefined {
-  return useQuery({ ...deviceQuery(id ?? ""), enabled: Boolean(id), placeholderData: keepPreviousData }).data;
-}

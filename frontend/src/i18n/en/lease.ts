@@ -226,7 +226,7 @@ export const lease = {
   queue_range_why: "A range, because a shorter wish may start before a longer one if it delays nobody.",
   first_run: "First run",
   first_run_text: "Paste this into a terminal on any machine that has vxpu. For a minute it fills half of the memory and keeps the compute busy: watch the numbers above move.",
-  first_run_other: "Paste this into a terminal on any machine that has vxpu. It prints what a program sees of its slice.",
+  first_run_plain: "Paste this into a terminal on any machine that has vxpu. It prints what a program sees of its slice.",
   first_run_login: "1. Log in, once. It asks for a token: make one under Access.",
   first_run_go: "2. Run something in your slice.",
   first_run_wait: "You can paste this as soon as the slice is ready.",

@@ -228,7 +228,7 @@ export const lease = {
   queue_range_why: "是一个范围，因为较短的请求若不耽误别人，可以先于较长的请求开始。",
   first_run: "首次运行",
   first_run_text: "把它粘贴到任何装有 vxpu 的机器的终端。它会在一分钟内占用一半内存并让算力保持繁忙：请看上方的数字变化。",
-  first_run_other: "把它粘贴到任何装有 vxpu 的机器的终端。它会打印程序看到的切片信息。",
+  first_run_plain: "把它粘贴到任何装有 vxpu 的机器的终端。它会打印程序看到的切片信息。",
   first_run_login: "1. 登录一次。它会询问令牌：在“访问”页面创建。",
   first_run_go: "2. 在切片中运行程序。",
   first_run_wait: "切片就绪后即可粘贴。",

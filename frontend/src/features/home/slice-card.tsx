@@ -1,0 +1,76 @@
+import { Button, Group } from "@mantine/core";
+import { Link } from "@tanstack/react-router";
+import { useState } from "react";
+import { SliceBars } from "@/features/home/slice-bars";
+import { ExtendReservation } from "@/components/extend-reservation";
+import { Money } from "@/components/money";
+import { ReleaseReservation } from "@/components/release-reservation";
+import { SimulatedBadge } from "@/components/simulated-badge";
+import { StateBadge } from "@/components/state-badge";
+import { useNow } from "@/hooks/use-now";
+import { useT } from "@/lib/i18n";
+import { isChangeable, isReleasable, type Reservation } from "@/lib/reservation";
+import { nameOf, sizeText } from "@/lib/reservation-words";
+import { formatClock } from "@/lib/units";
+import classes from "@/features/home/home.module.css";
+
+type SliceCardProps = { reservation: Reservation; /** Follow its readings. */ live: boolean };
+
+const WARN_S = 600;
+
+function TimeLeft({ ends_at }: { ends_at: string | null }) {
+  const t = useT();
+  const now = useNow(1_000);
+  if (ends_at === null) return <>{t("home.no_end")}</>;
+  const left = (Date.parse(ends_at) - now) / 1000;
+  return <span className={left <= WARN_S ? classes.near : undefined}>{formatClock(left)}</span>;
+}
+
+/** One slice that runs: how full it is, how long it lasts, what it costs, and what can be done with it. */
+export function SliceCard({ reservation, live }: SliceCardProps) {
+  const t = useT();
+  const [asking, ask] = useState<"extend" | "release" | null>(null);
+  const name = nameOf(reservation);
+  const state = reservation.lease?.state === "unreachable" ? "unreachable" : reservation.state;
+  const cost = reservation.cost_so_far;
+  return (
+    <li className={classes.card}>
+      <div className={classes.cardHead}>
+        <Link to="/reservations/$id" params={{ id: reservation.id }} className={classes.name} dir="auto">
+          {name}
+        </Link>
+        <StateBadge state={state} />
+      </div>
+      <div className={classes.facts}>
+        {reservation.name && <span>{sizeText(reservation.slice)}</span>}
+        {reservation.device && <span>{reservation.device.model}</span>}
+        {reservation.device?.simulated && <SimulatedBadge />}
+      </div>
+      <SliceBars reservation={reservation} live={live} />
+      <div className={classes.figures}>
+        <span>
+          <span className={classes.label}>{t("home.time_left")}</span> <TimeLeft ends_at={reservation.ends_at} />
+        </span>
+        {cost && (
+          <span>
+            <span className={classes.label}>{t("home.so_far")}</span> <Money amount={cost.amount} currency={cost.currency} />
+          </span>
+        )}
+        <Group gap={4} className={classes.actions}>
+          {isReleasable(reservation) && (
+            <Button size="compact-sm" variant="subtle" color="gray" aria-label={t("home.release_named", { name })} onClick={() => ask("release")}>
+              {t("home.release")}
+            </Button>
+          )}
+          {isChangeable(reservation) && (
+            <Button size="compact-sm" variant="default" aria-label={t("home.extend_named", { name })} onClick={() => ask("extend")}>
+              {t("home.extend")}
+            </Button>
+          )}
+        </Group>
+      </div>
+      {asking === "extend" && <ExtendReservation reservation={reservation} onClose={() => ask(null)} />}
+      {asking === "release" && <ReleaseReservation reservation={reservation} onClose={() => ask(null)} />}
+    </li>
+  );
+}
