@@ -1,9 +1,14 @@
 import { calendar } from "@/i18n/en/calendar";
 import { common } from "@/i18n/en/common";
 import { confirm } from "@/i18n/en/confirm";
+import { home } from "@/i18n/en/home";
 import { isolation } from "@/i18n/en/isolation";
+import { lease } from "@/i18n/en/lease";
+import { offers } from "@/i18n/en/offers";
 import { problem } from "@/i18n/en/problem";
 import { reading } from "@/i18n/en/reading";
+import { reservations } from "@/i18n/en/reservations";
+import { reserve } from "@/i18n/en/reserve";
 import { session } from "@/i18n/en/session";
 import { shell } from "@/i18n/en/shell";
 import { state } from "@/i18n/en/state";
@@ -13,9 +18,14 @@ export const en = {
   calendar,
   common,
   confirm,
+  home,
   isolation,
+  lease,
+  offers,
   problem,
   reading,
+  reservations,
+  reserve,
   session,
   shell,
   state,

@@ -1,9 +1,14 @@
 import { calendar } from "@/i18n/zh/calendar";
 import { common } from "@/i18n/zh/common";
 import { confirm } from "@/i18n/zh/confirm";
+import { home } from "@/i18n/zh/home";
 import { isolation } from "@/i18n/zh/isolation";
+import { lease } from "@/i18n/zh/lease";
+import { offers } from "@/i18n/zh/offers";
 import { problem } from "@/i18n/zh/problem";
 import { reading } from "@/i18n/zh/reading";
+import { reservations } from "@/i18n/zh/reservations";
+import { reserve } from "@/i18n/zh/reserve";
 import { session } from "@/i18n/zh/session";
 import { shell } from "@/i18n/zh/shell";
 import { state } from "@/i18n/zh/state";
@@ -16,9 +21,14 @@ export const zh = {
   calendar,
   common,
   confirm,
+  home,
   isolation,
+  lease,
+  offers,
   problem,
   reading,
+  reservations,
+  reserve,
   session,
   shell,
   state,
