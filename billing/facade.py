@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from billing.exports.invoice_csv import invoice_csv
 from billing.rating.money import EXPONENTS, exponent_of, round_fine, round_half_up, share_fine
+from billing.rating.periods import days_between
 from billing.selectors import (
     charged_amount,
     charged_lines,
     charged_so_far,
+    cost_cells,
     get_account,
     get_invoice,
+    invoiced_cells,
     list_invoices,
     list_issued,
     period_borders,
@@ -39,10 +42,13 @@ __all__ = [
     "charged_lines",
     "charged_so_far",
     "close_period",
+    "cost_cells",
+    "days_between",
     "exponent_of",
     "get_account",
     "get_invoice",
     "invoice_csv",
+    "invoiced_cells",
     "list_invoices",
     "list_issued",
     "open_account",

@@ -15,8 +15,10 @@ from marketplace.models import (
     ENDED,
     EVERYWHERE,
     LIST_SCOPE,
+    SINCE_EVER,
     TAKES_CAPACITY,
     Meter,
+    Notice,
     Offer,
     Placement,
     Price,
@@ -30,6 +32,7 @@ from marketplace.models import (
     tenant_scope_name,
 )
 from marketplace.rating.items import Rate
+from plumbing import feed
 from plumbing.errors import NotFound
 from plumbing.rowsec import system_scope
 
@@ -77,6 +80,41 @@ def list_events(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> QuerySet[
     return ReservationEvent.objects.filter(reservation=row).order_by("version")
 
 
+def list_transitions(
+    *, reach: Reach, reservation_id: UUID | None, to_state: str, before: feed.Place | None, limit: int
+) -> list[ReservationEvent]:
+    """Newest first, without the way back from a change. An empty filter is none."""
+    rows = ReservationEvent.objects.select_related("reservation").exclude(from_state=ReservationState.RESIZING)
+    if reach.tenant_id is not None:
+        rows = rows.filter(tenant_id=reach.tenant_id)
+    if reach.project_ids is not None:
+        rows = rows.filter(reservation__project_id__in=reach.project_ids)
+    if reservation_id is not None:
+        rows = rows.filter(reservation_id=reservation_id)
+    if to_state:
+        rows = rows.filter(to_state=to_state)
+    return feed.newest(rows, column="at", before=before, limit=limit)
+
+
+def list_notices(*, reach: Reach, subject: str, before: feed.Place | None, limit: int) -> list[Notice]:
+    """Newest first; what concerns a whole tenant is for all of its members."""
+    rows = Notice.objects.all() if reach.tenant_id is None else Notice.objects.filter(tenant_id=reach.tenant_id)
+    if reach.project_ids is not None:
+        rows = rows.filter(Q(project_id=None) | Q(project_id__in=reach.project_ids))
+    if subject:
+        rows = rows.filter(subject=subject)
+    return feed.newest(rows, column="created_at", before=before, limit=limit)
+
+
+def list_published(*, tenant_id: UUID | None, before: feed.Place | None, limit: int) -> list[Price]:
+    """Prices as they were published, newest first: the list's and the tenant's own; None is everybody's."""
+    rows = Price.objects.exclude(valid__startswith=SINCE_EVER)
+    if tenant_id is not None:
+        rows = rows.filter(scope__in=[LIST_SCOPE, tenant_scope_name(tenant_id)])
+    with system_scope():
+        return feed.newest(rows, column="created_at", before=before, limit=limit)
+
+
 def list_queued() -> QuerySet[Reservation]:
     """Oldest wish first: seniority is the order of asking."""
     return Reservation.objects.filter(state=ReservationState.QUEUED).order_by("created_at", "id")
@@ -110,6 +148,16 @@ def current_placement(*, reservation_id: UUID) -> Placement:
     if row is None:
         raise NotFound("It has no lease.", suggestion="Wait until it is booked.")
     return row
+
+
+def placements_by_lease(*, leases: Collection[UUID], reach: Reach) -> list[Placement]:
+    """With their reservations; those out of reach are left out."""
+    rows = Placement.objects.filter(lease_id__in=leases).select_related("reservation")
+    if reach.tenant_id is not None:
+        rows = rows.filter(tenant_id=reach.tenant_id)
+    if reach.project_ids is not None:
+        rows = rows.filter(reservation__project_id__in=reach.project_ids)
+    return list(rows)
 
 
 def placements_of(*, reservations: Collection[UUID]) -> list[Placement]:

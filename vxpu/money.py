@@ -18,10 +18,12 @@ DEVICE_HOUR = 3_600_000
 
 
 class ChargeKind(StrEnum):
-    """What a line is for. Reserved time that was not delivered is shown even when it costs nothing."""
+    """What a line is for. Delivered time is used or idle, or just `delivered` where its use cannot be read: unknown is
+    not zero. Reserved time that was not delivered is shown even when it costs nothing."""
 
     USED = "used"
     IDLE = "idle"
+    DELIVERED = "delivered"
     RESERVED = "reserved"
 
 
@@ -65,6 +67,27 @@ class SourceCost:
     source: UUID
     amount: Fraction
     until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostCell:
+    """What a source was charged of one kind within one part of a range, exactly; `cell` counts the parts from 0."""
+
+    source: UUID
+    kind: str
+    cell: int
+    quantity: int
+    amount: Fraction
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InvoicedCell:
+    """What invoices bill of it. A line that spans several parts is shared over them; the shares add up to the line."""
+
+    source: UUID
+    kind: str
+    cell: int
+    amount: Decimal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,6 +46,11 @@ class Charge(TenantRow):
             models.Index(
                 fields=["account", "starts_at"], condition=Q(invoice__isnull=True), name="billing_charge_unbilled"
             ),
+            models.Index(
+                fields=["account", "starts_at"],
+                condition=Q(reverses__isnull=True, superseded=False),
+                name="billing_charge_of_account",
+            ),
         ]
         constraints = [
             models.CheckConstraint(

@@ -68,6 +68,17 @@ def local_day(day: date, zone: str) -> Span:
     return Span(start_of_day(day, zone), start_of_day(day + timedelta(days=1), zone))
 
 
+def days_between(starts_at: datetime, ends_at: datetime, zone: str) -> list[tuple[date, Span]]:
+    """The local days that [starts_at, ends_at) touches, each clipped to it. Raises UnknownZone."""
+    day = starts_at.astimezone(zone_of(zone)).date()
+    found = []
+    while (whole := local_day(day, zone)).starts_at < ends_at:
+        if whole.ends_at > starts_at:  # where the clocks skip a whole day, that day is empty
+            found.append((day, Span(max(whole.starts_at, starts_at), min(whole.ends_at, ends_at))))
+        day += timedelta(days=1)
+    return found
+
+
 def resolve_local(naive: datetime, zone: str) -> datetime:
     """The instant of a wall-clock time, in UTC. Raises LocalTimeSkipped, or LocalTimeTwice with both choices."""
     where = zone_of(zone)

@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from marketplace import selectors
 from marketplace.api import inputs
 from marketplace.api import serializers as out
-from marketplace.api.permissions import house_currency, may_set_quotas
+from marketplace.api.permissions import actor_of, house_currency, may_set_quotas
 from marketplace.models import Quota
 from marketplace.services import offers, prices, quotas, reconcile_device
 from marketplace.services.shelf import show_offer, show_offers, show_quota
@@ -129,7 +129,7 @@ class QuotasView(DomainView):
         asked = self.parsed(request, inputs.QuotaIn)
         made = quotas.set_quota(
             tenant_id=asked.pop("tenant") or principal.tenant_id, project_id=asked.pop("project"),
-            by_operator=principal.is_operator, now=now, **asked,
+            by_operator=principal.is_operator, now=now, actor=actor_of(principal), **asked,
         )  # fmt: skip
         return Response(out.QuotaSerializer(show_quota(made, now=now)).data)
 

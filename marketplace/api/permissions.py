@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from django.conf import settings
 
-from marketplace.services.reaching import reach_of
+from marketplace.services.reaching import TENANT_WIDE, reach_of
 from plumbing.errors import Forbidden
 from plumbing.principal import Principal
 from vxpu.ids import encode
 
-__all__ = ["actor_of", "house_currency", "may_set_quotas", "reach_of"]
+__all__ = ["actor_of", "house_currency", "may_set_quotas", "reach_of", "sees_money"]
+
+
+def sees_money(principal: Principal) -> bool:
+    """Invoices are for finance, the tenant's admin and operators."""
+    return principal.is_operator or bool(principal.roles & TENANT_WIDE)
 
 
 def actor_of(principal: Principal) -> str:

@@ -6,6 +6,9 @@ from django.urls import path
 
 from marketplace.api import catalogue_views as catalogue
 from marketplace.api import reservation_views as views
+from marketplace.api.availability_views import AvailabilityView
+from marketplace.api.cost_views import CostsCsvView, CostsView
+from marketplace.api.event_views import EventsView
 
 urlpatterns = [
     path("offers", catalogue.OffersView.as_view()),
@@ -14,6 +17,10 @@ urlpatterns = [
     path("prices/<str:price>/end", catalogue.EndPriceView.as_view()),
     path("quotas", catalogue.QuotasView.as_view()),
     path("reconciliation", catalogue.ReconciliationView.as_view()),
+    path("availability", AvailabilityView.as_view()),
+    path("costs", CostsView.as_view()),
+    path("costs.csv", CostsCsvView.as_view()),
+    path("events", EventsView.as_view()),
     path("quotes", views.QuotesView.as_view()),
     path("reservations", views.ReservationsView.as_view()),
     path("reservations/<str:reservation>", views.ReservationView.as_view()),

@@ -2,7 +2,7 @@
 
 from marketplace.models.notice import Notice
 from marketplace.models.offer import Offer, SliceProfile
-from marketplace.models.price import ANY_SKU, LIST_SCOPE, Meter, Price, PriceBook, tenant_scope_name
+from marketplace.models.price import ANY_SKU, LIST_SCOPE, SINCE_EVER, Meter, Price, PriceBook, tenant_scope_name
 from marketplace.models.quota import Quota
 from marketplace.models.quote import Quote
 from marketplace.models.reach import EVERYWHERE, Reach
@@ -26,6 +26,7 @@ __all__ = [
     "FIRST_STATES",
     "LIST_SCOPE",
     "LIVE",
+    "SINCE_EVER",
     "TAKES_CAPACITY",
     "Meter",
     "Notice",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import ClassVar
 from uuid import UUID
 
@@ -14,6 +15,8 @@ from plumbing.models import TenantRow
 
 LIST_SCOPE = "list"
 ANY_SKU = "*"
+# The start of the price of 0 that a new scope begins with: nobody has published it.
+SINCE_EVER = datetime(2020, 1, 1, tzinfo=UTC)
 
 
 def tenant_scope_name(tenant_id: UUID) -> str:

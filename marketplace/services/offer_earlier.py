@@ -10,9 +10,11 @@ from allocator.errors import DoesNotFit
 from marketplace import locks, selectors
 from marketplace.events import EarlierStartOffered
 from marketplace.models import Reservation, ReservationState
-from marketplace.services._transition import amend
+from marketplace.services._transition import SYSTEM, amend
+from marketplace.services.notices import note
 from marketplace.services.wish import slice_of, wish_again
 from plumbing import db, outbox
+from vxpu.ids import encode
 from vxpu.market import Wish
 from vxpu.slices import Period
 
@@ -79,5 +81,10 @@ def _note(*, reservation_id: UUID, earliest: datetime | None, now: datetime) -> 
     is_new = earliest is not None and row.earlier_start_at is None
     amend(row, earlier_start_at=earliest)
     if is_new and earliest is not None:
+        note(
+            tenant_id=row.tenant_id, project_id=row.project_id, kind="reservation.earlier_start_offered",
+            subject=encode("rsv", row.pk), actor=SYSTEM, now=now,
+            data={"name": row.name, "booked_start_at": row.starts_at.isoformat(), "starts_at": earliest.isoformat()},
+        )  # fmt: skip
         outbox.publish(EarlierStartOffered(tenant_id=row.tenant_id, reservation_id=row.pk, starts_at=earliest))
     return 1

@@ -13,11 +13,10 @@ from psycopg.types.range import TimestamptzRange
 from identity import facade as identity
 from marketplace import selectors
 from marketplace.errors import BookExists, PriceOverlaps, PriceStarted, WrongPeriod
-from marketplace.models import ANY_SKU, Meter, Price, PriceBook
+from marketplace.models import ANY_SKU, SINCE_EVER, Meter, Price, PriceBook
 from plumbing import db
 from plumbing.errors import Invalid
 
-SINCE_EVER = datetime(2020, 1, 1, tzinfo=UTC)
 DECIMALS = 10
 
 

@@ -7,8 +7,11 @@ from uuid import UUID
 
 from identity import facade as identity
 from marketplace.models import Quota
+from marketplace.services._transition import SYSTEM
+from marketplace.services.notices import note
 from plumbing import db
 from plumbing.errors import Forbidden
+from vxpu.ids import encode
 
 
 @db.transaction
@@ -21,6 +24,7 @@ def set_quota(
     max_reservations: int,
     by_operator: bool,
     now: datetime,
+    actor: str = SYSTEM,
 ) -> Quota:
     """The operator sets a tenant's own row; a tenant's admin sets those of its projects. What is held already stays.
 
@@ -31,15 +35,18 @@ def set_quota(
     identity.get_tenant(tenant_id=tenant_id)
     if project_id is not None:
         identity.get_project(tenant_id=tenant_id, project_id=project_id)
+    figures = {"nominal_permille": nominal_permille, "nominal_mib": nominal_mib, "max_reservations": max_reservations}
+    before = Quota.objects.filter(tenant_id=tenant_id, project_id=project_id).values(*figures).first()
     quota, _ = Quota.objects.update_or_create(
         tenant_id=tenant_id,
         project_id=project_id,
-        defaults={
-            "nominal_permille": nominal_permille, "nominal_mib": nominal_mib, "max_reservations": max_reservations,
-        },
-        create_defaults={
-            "nominal_permille": nominal_permille, "nominal_mib": nominal_mib, "max_reservations": max_reservations,
-            "created_at": now,
-        },
-    )  # fmt: skip
+        defaults=figures,
+        create_defaults={**figures, "created_at": now},
+    )
+    if before != figures:
+        subject = encode("ten", tenant_id) if project_id is None else encode("prj", project_id)
+        note(
+            tenant_id=tenant_id, project_id=project_id, kind="quota.changed", subject=subject, actor=actor, now=now,
+            data={"before": before, "after": figures},
+        )  # fmt: skip
     return quota
