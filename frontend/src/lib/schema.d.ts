@@ -72,6 +72,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/availability": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What is taken of each device, and the periods in which a slice would fit: exact, not on a grid. */
+        get: operations["get_availability"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/billing-periods/close": {
         parameters: {
             query?: never;
@@ -83,6 +100,40 @@ export interface paths {
         put?: never;
         /** @description Closes a period and issues its one invoice; the same again answers with the same invoice. */
         post: operations["close_billing_period"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/costs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description What was spent, used and left idle; a member sees the projects that he is in. */
+        get: operations["get_costs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/costs.csv": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The same figures, one row an item; `n/a` where a use cannot be read. */
+        get: operations["get_costs_csv"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -151,6 +202,26 @@ export interface paths {
         put?: never;
         /** @description A one-time token for a new node, good for an hour; it is shown this once. */
         post: operations["create_enrolment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * @description What happened, newest first: the caller's reservations, leases, prices, invoices and the audit log; an
+         *     operator sees all tenants and the nodes.
+         */
+        get: operations["list_feed"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1330,6 +1401,15 @@ export interface components {
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
         };
+        /** @description One snapshot. `step_s` is the grid that a calendar snaps to; bookings may lie off it. */
+        Availability: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            step_s: number;
+            items: components["schemas"]["DeviceCalendar"][];
+        };
         Balance: {
             code: string;
             currency: string;
@@ -1380,10 +1460,21 @@ export interface components {
         /**
          * @description * `used` - used
          *     * `idle` - idle
+         *     * `delivered` - delivered
          *     * `reserved` - reserved
          * @enum {string}
          */
-        ChargeKind: "used" | "idle" | "reserved";
+        ChargeKind: "used" | "idle" | "delivered" | "reserved";
+        Closed: {
+            /** Format: date-time */
+            starts_at: string;
+            /**
+             * Format: date-time
+             * @description null: until it is put back.
+             */
+            ends_at: string | null;
+            reason: string;
+        };
         /**
          * @description * `fixed_until` - fixed_until
          *     * `list_at_delivery` - list_at_delivery
@@ -1395,6 +1486,56 @@ export interface components {
             /** @default  */
             reason: string;
         };
+        /**
+         * @description amount = used + idle + unread + reserved; allocated = used + idle + unread, in permille-seconds of a device.
+         *
+         *     `unread` was delivered by devices whose use cannot be read. `estimated`: a part is not rated yet, or not read.
+         */
+        CostFigures: {
+            /** @description Two decimals beyond the currency's minor unit. */
+            amount: string;
+            /** @description null where the use cannot be read: see `quality`. */
+            amount_used: string | null;
+            /** @description null where the use cannot be read: see `quality`. */
+            amount_idle: string | null;
+            amount_unread: string;
+            /** @description Booked and not delivered. */
+            amount_reserved: string;
+            allocated_permille_s: number;
+            /** @description null where the use cannot be read: see `quality`. */
+            used_permille_s: number | null;
+            /** @description null where the use cannot be read: see `quality`. */
+            idle_permille_s: number | null;
+            unread_permille_s: number;
+            reserved_permille_s: number;
+            /** @description Of issued invoices' lines, for service in this row; exact. */
+            invoiced: string;
+            quality: components["schemas"]["Quality"];
+        };
+        /** @description `key` is an id, a class or a local day. */
+        CostItem: {
+            /** @description Two decimals beyond the currency's minor unit. */
+            amount: string;
+            /** @description null where the use cannot be read: see `quality`. */
+            amount_used: string | null;
+            /** @description null where the use cannot be read: see `quality`. */
+            amount_idle: string | null;
+            amount_unread: string;
+            /** @description Booked and not delivered. */
+            amount_reserved: string;
+            allocated_permille_s: number;
+            /** @description null where the use cannot be read: see `quality`. */
+            used_permille_s: number | null;
+            /** @description null where the use cannot be read: see `quality`. */
+            idle_permille_s: number | null;
+            unread_permille_s: number;
+            reserved_permille_s: number;
+            /** @description Of issued invoices' lines, for service in this row; exact. */
+            invoiced: string;
+            quality: components["schemas"]["Quality"];
+            key: string;
+            label: string;
+        };
         /** @description Charged so far; what runs has an estimate of the seconds not charged yet, and says so by its quality. */
         CostSoFar: {
             /** @description Two decimals beyond the currency's minor unit. */
@@ -1403,6 +1544,21 @@ export interface components {
             /** Format: date-time */
             as_of: string;
             quality: components["schemas"]["Quality"];
+        };
+        /** @description What was charged until `as_of`; the rows add up to `total`, figure by figure. Days are the account's. */
+        Costs: {
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            zone: string;
+            group: components["schemas"]["GroupEnum"];
+            currency: string;
+            /** Format: date-time */
+            as_of: string;
+            quality: components["schemas"]["Quality"];
+            total: components["schemas"]["CostFigures"];
+            items: components["schemas"]["CostItem"][];
         };
         /**
          * @description * `AED` - AED
@@ -1594,6 +1750,24 @@ export interface components {
             cordoned: boolean;
             readonly health: components["schemas"]["Health"];
         };
+        DeviceCalendar: {
+            device: string;
+            node: string;
+            rack: string;
+            hostname: string;
+            model: string;
+            kind: components["schemas"]["DeviceKind"];
+            simulated: boolean;
+            online: boolean;
+            isolation: components["schemas"]["Isolation"];
+            capacity_mib: number;
+            capacity_permille: number;
+            /** @description Nothing new is booked on it. */
+            cordoned: boolean;
+            free: components["schemas"]["Free"][];
+            pieces: components["schemas"]["Piece"][];
+            maintenance: components["schemas"]["Closed"][];
+        };
         /**
          * @description * `cpu` - cpu
          *     * `nvidia` - nvidia
@@ -1705,6 +1879,28 @@ export interface components {
              */
             ends_at: string | null;
         };
+        /** @description What happened. `kind` is a room and a word, like `reservation.active`; `data` depends on it. */
+        FeedEvent: {
+            /** @example evt_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            /** Format: date-time */
+            at: string;
+            kind: string;
+            subject: string;
+            subject_name: string;
+            /** @description user:usr_..., or system. */
+            actor: string;
+            reason: string;
+            severity: components["schemas"]["SeverityEnum"];
+            data: {
+                [key: string]: unknown;
+            };
+        };
+        FeedEventPage: {
+            items: components["schemas"]["FeedEvent"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
+        };
         Fleet: {
             /** Format: date-time */
             as_of: string;
@@ -1754,6 +1950,21 @@ export interface components {
             lease: string | null;
             state: components["schemas"]["LeaseState"];
         };
+        /** @description The slice that was asked for fits at each instant of [starts_at, ends_at). */
+        Free: {
+            /** Format: date-time */
+            starts_at: string;
+            /** Format: date-time */
+            ends_at: string;
+        };
+        /**
+         * @description * `project` - project
+         *     * `class` - class
+         *     * `day` - day
+         *     * `reservation` - reservation
+         * @enum {string}
+         */
+        GroupEnum: "project" | "class" | "day" | "reservation";
         Health: {
             /** @description The worst of the metrics'; null if nothing tells. */
             score: number | null;
@@ -2199,6 +2410,24 @@ export interface components {
              * @description Not included; in the past.
              */
             ends_at: string;
+        };
+        /** @description Capacity that is taken. What is not the caller's has no name. `lane` is a row to draw it in. */
+        Piece: {
+            /** Format: date-time */
+            starts_at: string;
+            /** Format: date-time */
+            ends_at: string | null;
+            memory_mib: number;
+            share_permille: number;
+            /** @description The whole device, for nobody beside it. */
+            whole: boolean;
+            lane: number;
+            /** @description Of the caller's tenant, and within his projects. */
+            mine: boolean;
+            reservation: string | null;
+            name: string | null;
+            state: components["schemas"]["ReservationState"];
+            project: string | null;
         };
         /** @description As it was at the booking. */
         PlacedOn: {
@@ -2749,6 +2978,13 @@ export interface components {
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
         };
+        /**
+         * @description * `info` - info
+         *     * `warning` - warning
+         *     * `error` - error
+         * @enum {string}
+         */
+        SeverityEnum: "info" | "warning" | "error";
         Slice: {
             memory_mib: number;
             share_permille: number;
@@ -3041,6 +3277,45 @@ export interface operations {
             };
         };
     };
+    get_availability: {
+        parameters: {
+            query: {
+                device?: string;
+                device_kind?: string;
+                /** @description With offset. */
+                from: string;
+                /** @description The slice that is to fit; 1 if absent. */
+                memory_mib?: number;
+                /** @description 1 if absent. */
+                share_permille?: number;
+                /** @description At most 62 days later. */
+                to: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Availability"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     close_billing_period: {
         parameters: {
             query?: never;
@@ -3060,6 +3335,82 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Invoice"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_costs: {
+        parameters: {
+            query: {
+                /** @description With offset. */
+                from: string;
+                /** @description project if absent. */
+                group?: "class" | "day" | "project" | "reservation";
+                /** @description For operators; the caller's own if absent. */
+                tenant?: string;
+                /** @description Not included; at most 400 days later. */
+                to: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Costs"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_costs_csv: {
+        parameters: {
+            query: {
+                format?: "csv" | "json";
+                /** @description With offset. */
+                from: string;
+                /** @description project if absent. */
+                group?: "class" | "day" | "project" | "reservation";
+                /** @description For operators; the caller's own if absent. */
+                tenant?: string;
+                /** @description Not included; at most 400 days later. */
+                to: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description RFC 4180; the total is last. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/csv": string;
                 };
             };
             /** @description A problem document */
@@ -3190,6 +3541,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Enrolment"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_feed: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description One kind, or its room: `reservation`. */
+                kind?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description An id: only what happened to that. */
+                subject?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeedEventPage"];
                 };
             };
             /** @description A problem document */
