@@ -4,6 +4,14 @@ RUN apt-get update && apt-get install -y --no-install-recommends gcc libc6-dev m
 COPY native /src
 RUN make -C /src
 
+FROM node:24-bookworm-slim AS console
+WORKDIR /src
+COPY frontend/package.json frontend/package-lock.json frontend/.npmrc frontend/
+RUN npm --prefix frontend ci
+COPY frontend frontend
+COPY deploy/ship_ui.mjs deploy/
+RUN npm --prefix frontend run build && node deploy/ship_ui.mjs
+
 FROM python:3.11-slim-bookworm AS base
 ENV PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /opt/vxpu
@@ -20,6 +28,7 @@ COPY allocator allocator
 COPY billing billing
 COPY marketplace marketplace
 COPY config config
+COPY --from=console /src/config/ui config/ui
 # Named volumes take their owner from here.
 RUN useradd --system --uid 10001 --home-dir /var/lib/vxpu vxpu && install -d -o vxpu -g vxpu -m 0700 /var/lib/vxpu
 USER vxpu

@@ -42,7 +42,7 @@ ui: $(UI)  ## build the web console (with the machine's Node >= 20.19, or one fr
 test: $(VENV)/.dev native ui  ## everything needed for the tests, and the tests
 	@exec $(PY) -m tests.lanes fast alone web browser
 
-quick: $(VENV)/.dev  ## style, the pure rooms, the wire, the command line, the house rules (< 60 s)
+quick: $(VENV)/.dev $(MODULES)  ## style, the pure rooms, the wire, the command line, the house rules (< 60 s)
 	@$(PY) -m ruff check .
 	@exec $(PY) -m tests.lanes quick
 

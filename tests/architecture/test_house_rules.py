@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -99,6 +101,20 @@ def test_no_file_names_a_registry() -> None:
         cwd=ROOT, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert found.stdout.split() == []
+
+
+def test_the_lock_of_the_console_says_what_but_not_from_where() -> None:
+    lock = json.loads((ROOT / "frontend/package-lock.json").read_text())["packages"]
+    packages = {name: facts for name, facts in lock.items() if name and not facts.get("link")}
+    assert len(packages) > 100
+    assert [name for name, facts in packages.items() if "resolved" in facts] == []
+    assert [name for name, facts in packages.items() if not facts.get("integrity", "").startswith("sha512-")] == []
+
+
+def test_the_console_names_exact_versions() -> None:
+    asked = json.loads((ROOT / "frontend/package.json").read_text())
+    wishes = {**asked["dependencies"], **asked["devDependencies"]}
+    assert {name: wish for name, wish in wishes.items() if not re.fullmatch(r"\d+\.\d+\.\d+", wish)} == {}
 
 
 @pytest.mark.parametrize("room", ["agent", "cli"])

@@ -84,3 +84,15 @@ def test_extras_are_the_requirement_files(wheel: zipfile.ZipFile) -> None:
     for extra, file in (("server", "server"), ("agent", "agent"), ("dev", "dev-extra")):
         names = re.findall(rf'^Requires-Dist: (.+); extra == "{extra}"', facts, flags=re.MULTILINE)
         assert {bare(name) for name in names} == asked(file)
+
+
+def test_the_wheel_has_the_console_and_every_file_that_its_page_asks_for(wheel: zipfile.ZipFile) -> None:
+    names = set(wheel.namelist())
+    assert "config/ui/index.html" in names, "the console is not built: make ui"
+    page = wheel.read("config/ui/index.html").decode()
+    asked = re.findall(r'(?:src|href)="(/[^"]+)"', page)
+    assert any(address.endswith(".js") for address in asked)
+    assert {f"config/ui/files{address}" for address in asked} - names == set()
+    packed = {name for name in names if name.startswith("config/ui/files/") and name.endswith((".js", ".css"))}
+    assert {f"{name}{ending}" for name in packed for ending in (".br", ".gz")} - names == set()
+    assert [name for name in names if "node_modules" in name or name.startswith("frontend")] == []
