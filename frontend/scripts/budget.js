@@ -22,16 +22,19 @@ const entry = Object.keys(manifest).find((key) => manifest[key].isEntry);
 const initial = closure(entry);
 const rows = Object.entries(manifest)
   .filter(([, chunk]) => chunk.isDynamicEntry)
-  .map(([key, chunk]) => [key, total(closure(key)) - total([...closure(key)].filter((f) => initial.has(f))), chunk]);
+  .map(([key]) => [key, total([...closure(key)].filter((file) => !initial.has(file)))]);
 
-console.log(`entry  ${total(initial)} bytes gz in ${initial.size} files (budget ${BUDGET} with the first page)`);
-let worst = 0;
+console.log(`entry  ${total(initial)} bytes gz in ${initial.size} files (budget ${BUDGET} with the first page and its words)`);
+// The first page needs its own chunk and the words of one language too.
+const worst = { page: 0, words: 0 };
 for (const [key, own] of rows.sort((a, b) => b[1] - a[1])) {
   console.log(`  + ${String(own).padStart(7)}  ${key}`);
-  if (/(home|login)-page/.test(key)) worst = Math.max(worst, own);
+  if (/(home|login)-page/.test(key)) worst.page = Math.max(worst.page, own);
+  if (/i18n\/\w+\/catalog/.test(key)) worst.words = Math.max(worst.words, own);
 }
-console.log(`first page  ${total(initial) + worst} bytes gz`);
-if (total(initial) + worst > BUDGET) {
+const first = total(initial) + worst.page + worst.words;
+console.log(`first page  ${first} bytes gz`);
+if (first > BUDGET) {
   console.error("The first page is over its budget.");
   process.exit(1);
 }

@@ -1,7 +1,7 @@
-import { Menu, UnstyledButton } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
 import { NAVIGATION } from "@/app/navigation";
 import { Icon } from "@/components/icon";
+import { Popup } from "@/components/popup";
 import { useT } from "@/lib/i18n";
 import classes from "@/app/shell.module.css";
 
@@ -10,6 +10,12 @@ export function BottomBar() {
   const t = useT();
   const first = NAVIGATION.filter((entry) => entry.phone);
   const others = NAVIGATION.filter((entry) => !entry.phone);
+  const more = (
+    <>
+      <Icon name="more" size={20} />
+      {t("common.more")}
+    </>
+  );
   return (
     <nav className={classes.bottom} aria-label={t("shell.navigation")}>
       {first.map((entry) => (
@@ -24,25 +30,16 @@ export function BottomBar() {
         </Link>
       ))}
       {others.length > 0 && (
-        <Menu position="top-end">
-          <Menu.Target>
-            <UnstyledButton className={classes.tab}>
-              <Icon name="more" size={20} />
-              {t("common.more")}
-            </UnstyledButton>
-          </Menu.Target>
-          <Menu.Dropdown>
-            {others.map((entry) => (
-              <Menu.Item
-                key={entry.to}
-                leftSection={<Icon name={entry.icon} />}
-                renderRoot={(props) => <Link to={entry.to} {...props} />}
-              >
+        <Popup label={t("common.more")} face={more} className={classes.tab} align="end">
+          {(close) =>
+            others.map((entry) => (
+              <Link key={entry.to} to={entry.to} className={classes.link} onClick={close}>
+                <Icon name={entry.icon} size={18} />
                 {t(entry.label)}
-              </Menu.Item>
-            ))}
-          </Menu.Dropdown>
-        </Menu>
+              </Link>
+            ))
+          }
+        </Popup>
       )}
     </nav>
   );

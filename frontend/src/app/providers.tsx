@@ -1,8 +1,9 @@
 import { MantineProvider } from "@mantine/core";
-import { Notifications } from "@mantine/notifications";
 import { QueryClientProvider, type QueryClient } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { lazy, Suspense, type ReactNode } from "react";
 import { cssVariables, theme } from "@/app/theme";
+
+const Notes = lazy(() => import("@/app/notes").then((file) => ({ default: file.Notes })));
 
 /** The nonce of this page's Content-Security-Policy: Mantine's own style elements need it. */
 function styleNonce(): string {
@@ -21,7 +22,9 @@ export function Providers({ queryClient, children }: ProvidersProps) {
         getStyleNonce={styleNonce}
       >
         {children}
-        <Notifications position="bottom-right" limit={4} />
+        <Suspense fallback={null}>
+          <Notes />
+        </Suspense>
       </MantineProvider>
     </QueryClientProvider>
   );

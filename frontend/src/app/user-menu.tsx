@@ -1,25 +1,16 @@
-import { ActionIcon, Menu, Text, useMantineColorScheme, type MantineColorScheme } from "@mantine/core";
+import { useMantineColorScheme, type MantineColorScheme } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
 import { useMutation } from "@tanstack/react-query";
 import { Icon } from "@/components/icon";
+import { Choices, Popup } from "@/components/popup";
+import { ProblemAlert } from "@/components/problem-alert";
 import { useMe } from "@/hooks/use-me";
 import { api, dataOf } from "@/lib/api";
 import { chooseLanguage, LANGUAGES, useLanguage, useT, type Language } from "@/lib/i18n";
 import { sessionEnd } from "@/lib/session-end";
+import classes from "@/app/shell.module.css";
 
 const SCHEMES: MantineColorScheme[] = ["auto", "light", "dark"];
-
-function Choice({ on, onClick, children }: { on: boolean; onClick: () => void; children: string }) {
-  return (
-    <Menu.Item
-      role="menuitemradio"
-      aria-checked={on}
-      leftSection={on ? <Icon name="check" size={14} /> : <span style={{ width: 14 }} />}
-      onClick={onClick}
-    >
-      {children}
-    </Menu.Item>
-  );
-}
 
 /** Who I am here, how the console looks to me, and the way out. */
 export function UserMenu() {
@@ -30,45 +21,35 @@ export function UserMenu() {
   const logOut = useMutation({
     mutationFn: () => dataOf(api.DELETE("/api/v1/session")),
     onSuccess: () => sessionEnd.set("signed_out"),
+    onError: (problem) => notifications.show({ message: <ProblemAlert problem={problem} />, autoClose: false }),
   });
   return (
-    <Menu position="bottom-end" width={240}>
-      <Menu.Target>
-        <ActionIcon variant="default" size={30} aria-label={t("shell.user_menu")}>
-          <Icon name="user" />
-        </ActionIcon>
-      </Menu.Target>
-      <Menu.Dropdown>
-        <Menu.Label>
-          <Text fw={600} c="var(--mantine-color-text)" dir="auto" truncate>
-            {me.name}
-          </Text>
-          <Text size="xs" c="dimmed" truncate>
-            {me.email}
-          </Text>
-          <Text size="xs" c="dimmed" dir="auto" truncate>
-            {me.is_operator ? `${me.tenant.name} · ${t("shell.operator")}` : me.tenant.name}
-          </Text>
-        </Menu.Label>
-        <Menu.Divider />
-        <Menu.Label>{t("shell.language")}</Menu.Label>
-        {(Object.keys(LANGUAGES) as Language[]).map((one) => (
-          <Choice key={one} on={one === language} onClick={() => void chooseLanguage(one)}>
-            {LANGUAGES[one]}
-          </Choice>
-        ))}
-        <Menu.Divider />
-        <Menu.Label>{t("shell.scheme")}</Menu.Label>
-        {SCHEMES.map((one) => (
-          <Choice key={one} on={one === colorScheme} onClick={() => setColorScheme(one)}>
-            {t(`shell.scheme_${one}`)}
-          </Choice>
-        ))}
-        <Menu.Divider />
-        <Menu.Item leftSection={<Icon name="logOut" />} onClick={() => logOut.mutate()}>
-          {t("shell.log_out")}
-        </Menu.Item>
-      </Menu.Dropdown>
-    </Menu>
+    <Popup label={t("shell.user_menu")} face={<Icon name="user" />} className={classes.button} align="end">
+      {() => (
+        <>
+          <div className={classes.who}>
+            <strong dir="auto">{me.name}</strong>
+            <span>{me.email}</span>
+            <span dir="auto">{me.is_operator ? `${me.tenant.name} · ${t("shell.operator")}` : me.tenant.name}</span>
+          </div>
+          <Choices
+            legend={t("shell.language")}
+            value={language}
+            options={(Object.keys(LANGUAGES) as Language[]).map((one) => ({ value: one, word: LANGUAGES[one] }))}
+            onChange={(chosen) => void chooseLanguage(chosen)}
+          />
+          <Choices
+            legend={t("shell.scheme")}
+            value={colorScheme}
+            options={SCHEMES.map((one) => ({ value: one, word: t(`shell.scheme_${one}`) }))}
+            onChange={setColorScheme}
+          />
+          <button type="button" className={classes.item} disabled={logOut.isPending} onClick={() => logOut.mutate()}>
+            <Icon name="logOut" />
+            {t("shell.log_out")}
+          </button>
+        </>
+      )}
+    </Popup>
   );
 }

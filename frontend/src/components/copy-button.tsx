@@ -1,6 +1,7 @@
-import { ActionIcon, Tooltip, VisuallyHidden } from "@mantine/core";
+import { ActionIcon, VisuallyHidden } from "@mantine/core";
 import { useCopy } from "@/hooks/use-copy";
 import { useT } from "@/lib/i18n";
+import { Hint } from "@/components/hint";
 import { Icon } from "@/components/icon";
 
 type CopyButtonProps = { text: string; /** What is copied, for readers that do not see. */ label: string };
@@ -11,7 +12,7 @@ export function CopyButton({ text, label }: CopyButtonProps) {
   const word = { idle: t("common.copy"), copied: t("common.copied"), failed: t("common.copy_failed") }[state];
   return (
     <>
-      <Tooltip label={word} opened={state === "idle" ? undefined : true}>
+      <Hint text={word} around>
         <ActionIcon
           variant="subtle"
           color="gray"
@@ -21,7 +22,7 @@ export function CopyButton({ text, label }: CopyButtonProps) {
         >
           <Icon name={state === "copied" ? "check" : state === "failed" ? "warning" : "copy"} size={14} />
         </ActionIcon>
-      </Tooltip>
+      </Hint>
       <VisuallyHidden role="status">{state === "idle" ? "" : word}</VisuallyHidden>
     </>
   );

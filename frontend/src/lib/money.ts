@@ -30,3 +30,11 @@ export function compareAmounts(a: string, b: string): number {
 
 /** For a drawing only: a chart's pixel needs no cents. */
 export const amountToNumber = (amount: string): number => Number(amount);
+
+/** A permille part of an amount, rounded half up to four decimals: for showing, never for charging. */
+export function partOfAmount(amount: string, permille: number): string {
+  const unit = 10n ** BigInt(SCALE - 4) * 1000n;
+  const exact = scaled(amount) * BigInt(permille);
+  const sign = exact < 0n ? -1n : 1n;
+  return written((sign * ((sign * exact * 2n + unit) / (2n * unit)) * unit) / 1000n);
+}

@@ -8,7 +8,7 @@ import {
 } from "@tanstack/react-router";
 import { act, render, screen } from "@testing-library/react";
 import { userEvent } from "@testing-library/user-event";
-import type { ComponentType } from "react";
+import type { JSX } from "react";
 import { Providers } from "@/app/providers";
 import type { Me } from "@/hooks/use-me";
 import { createQueryClient } from "@/lib/query-client";
@@ -24,7 +24,7 @@ type Options = {
 };
 
 /** Renders and waits for the first picture; answers the user's hands and the router. */
-export async function renderPage(component: ComponentType, { at = "/", path, me = makeMe() }: Options = {}) {
+export async function renderPage(component: () => JSX.Element, { at = "/", path, me = makeMe() }: Options = {}) {
   const queryClient = createQueryClient();
   queryClient.setDefaultOptions({ queries: { ...queryClient.getDefaultOptions().queries, retry: false } });
   queryClient.setQueryData(keys.me, me);
