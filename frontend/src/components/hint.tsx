@@ -37,7 +37,6 @@ export function Hint({ text, children, around = false }: HintProps) {
     <span
       ref={anchor}
       className={classes.anchor}
-      // eslint-disable-next-line jsx-a11y/no-noninteractive-tabindex
       tabIndex={around ? undefined : 0}
       aria-describedby={isShown ? id : undefined}
       onPointerEnter={soon}

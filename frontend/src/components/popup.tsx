@@ -18,6 +18,7 @@ export function Popup({ label, face, className, align = "start", children }: Pop
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const panel = useRef<HTMLDivElement>(null);
+  const close = () => document.getElementById(id)?.hidePopover();
   const place = (event: ToggleEvent<HTMLDivElement>) => {
     if (event.newState === "open" && button.current && panel.current) {
       placeBy(button.current.getBoundingClientRect(), panel.current, align);
@@ -29,7 +30,7 @@ export function Popup({ label, face, className, align = "start", children }: Pop
         {face}
       </button>
       <div ref={panel} id={id} popover="auto" role="dialog" aria-label={label} className={classes.panel} onToggle={place}>
-        {children(() => panel.current?.hidePopover?.())}
+        {children(close)}
       </div>
     </>
   );
