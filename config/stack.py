@@ -71,6 +71,15 @@ class Stack(Supervisor):
     def operator_token(self) -> str:
         return (self.layout.var / "operator.token").read_text().strip()
 
+    @property
+    def operator_login(self) -> str:
+        """The operator's e-mail address and first password, for a person to read."""
+        file = self.layout.var / "operator.login"
+        if not file.exists():
+            return "the operator's e-mail address and the password that VXPU_ADMIN_PASSWORD gave"
+        email, password = file.read_text().split()
+        return f"{email}  password {password}"
+
     # ---- start and stop ----
 
     def start(self) -> None:
@@ -245,7 +254,8 @@ def _say(line: str) -> None:
 def _up(var: Path, *, agent: bool) -> int:
     with contextlib.suppress(Interrupted), interrupts(), Stack(var=var, say=_say, agent=agent) as stack:
         _say(f"site   {stack.urls['web']}  (API documentation: {stack.urls['web']}/api/docs)")
-        _say(f"log-in operator token in {stack.layout.var / 'operator.token'}")
+        _say(f"log in {stack.operator_login}")
+        _say(f"token  {stack.layout.var / 'operator.token'}")
         _say("Ctrl-C stops everything.")
         while True:
             signal.pause()

@@ -47,6 +47,8 @@ def play(stack: Stack, screen: Screen, *, out: Path, timing: Timing = FULL) -> b
             stage.end_guests()
     write_receipt(receipt, out / "receipt.json")
     show_receipt(receipt, screen)
+    _doors(stack, screen)
+    screen.say(f"tenant A {stage.tenants['A'].email}  password {stage.tenants['A'].password}")
     return not screen.broken
 
 
@@ -70,11 +72,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(var: Path, screen: Screen, *, stay: bool) -> int:
     screen.step("The stack: PostgreSQL, Valkey, web, sockets, worker, beat, one node agent")
     with Stack(var=var, env={**os.environ, **SETTINGS}, say=screen.say) as stack:
+        _doors(stack, screen)
         kept = play(stack, screen, out=var)
         _verdict(screen, var)
         if stay:
             _stay(stack, screen)
     return 0 if kept else 1
+
+
+def _doors(stack: Stack, screen: Screen) -> None:
+    """How people get to the console."""
+    screen.say(f"console  {stack.urls['web']}")
+    screen.say(f"operator {stack.operator_login}")
 
 
 def _verdict(screen: Screen, var: Path) -> None:
@@ -86,7 +95,7 @@ def _verdict(screen: Screen, var: Path) -> None:
 
 def _stay(stack: Stack, screen: Screen) -> None:
     screen.step(f"The site stays up at {stack.urls['web']} (API documentation: {stack.urls['web']}/api/docs)")
-    screen.say(f"log in: export VXPU_SERVER={stack.urls['web']} VXPU_TOKEN=$(cat {stack.layout.var}/operator.token)")
+    screen.say(f"shell: export VXPU_SERVER={stack.urls['web']} VXPU_TOKEN=$(cat {stack.layout.var}/operator.token)")
     screen.say("then for example: vxpu device list.  Ctrl-C stops everything.")
     with suppress(Interrupted):
         while True:

@@ -45,6 +45,7 @@ def prepare(stage: Stage) -> None:
         tenant = make_tenant(stage.operator, stage.site, letter, run=run)
         stage.tenants[letter] = tenant
         stage.screen.say(f"tenant {letter}: {tenant.name}, project {tenant.project}, its member and tokens, an account")
+        stage.screen.say(f"  log in {tenant.email}  password {tenant.password}")
     stage.calibration = calibrate(seconds=stage.timing.calibration, units=int(device["compute_units"]))
     found = stage.calibration
     stage.screen.say(

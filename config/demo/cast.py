@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ NAMES = {"A": "Aurora Robotics", "B": "Baltic Bioinformatics", "C": "Cobalt Weat
 
 @dataclass(frozen=True)
 class Tenant:
-    """One customer: `admin` set it up, `member` buys and runs."""
+    """One customer: `admin` set it up, `member` buys and runs. `email`, `password`: the admin's log-in at the console."""
 
     letter: str
     name: str
@@ -26,15 +27,17 @@ class Tenant:
     project: str
     admin: Api
     member: Api
+    email: str
+    password: str
 
 
 def make_tenant(operator: Api, site: str, letter: str, *, run: str) -> Tenant:
     """A new tenant, as an operator, then its admin, would set it up. `run` keeps the names of two runs apart."""
     name, slug = f"{NAMES[letter]} ({run})", f"{NAMES[letter].split()[0].lower()}-{run}"
-    made = operator.post(
-        "tenants", {"name": name, "slug": slug, "admin_email": f"admin@{slug}.example", "admin_name": "Ada Admin"}
-    )
+    email, password = f"admin@{slug}.example", secrets.token_urlsafe(12)
+    made = operator.post("tenants", {"name": name, "slug": slug, "admin_email": email, "admin_name": "Ada Admin"})
     admin = Api(site, made["token"]["secret"])
+    admin.post("me/password", {"new": password})
     project = admin.post("projects", {"name": "Experiments", "slug": "experiments"})["id"]
     joined = admin.post(
         "members",
@@ -49,7 +52,7 @@ def make_tenant(operator: Api, site: str, letter: str, *, run: str) -> Tenant:
     )  # fmt: skip
     tenant = made["tenant"]["id"]
     operator.post("accounts", {"tenant": tenant, "name": name, "currency": CURRENCY, "zone": ZONE})
-    return Tenant(letter, name, tenant, project, admin, Api(site, token["secret"]))
+    return Tenant(letter, name, tenant, project, admin, Api(site, token["secret"]), email, password)
 
 
 def publish_prices(operator: Api, *, kind: str) -> dict[str, Any]:

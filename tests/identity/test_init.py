@@ -47,8 +47,10 @@ def test_init_twice_from_nothing(servers: Servers, empty: str, tmp_path: Path) -
     assert second.stdout == ""
     assert (tmp_path / "operator.token").read_text() == token
     assert {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()} == {
-        "operator.token": 0o600, "server-key.pem": 0o600,
+        "operator.login": 0o600, "operator.token": 0o600, "server-key.pem": 0o600,
     }  # fmt: skip
+    email, password = (tmp_path / "operator.login").read_text().split()
+    assert (email, len(password) >= 20, password in first.stdout) == ("operator@vxpu.internal", True, False)
     with psycopg.connect(url_of(servers, empty)) as link:
         assert link.execute("SELECT count(*) FROM identity_user").fetchone() == (0,)
 

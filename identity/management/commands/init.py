@@ -47,7 +47,9 @@ class Command(BaseCommand):
         email = os.environ.get("VXPU_ADMIN_EMAIL", "operator@vxpu.internal")
         provided = operators.provide(tenant_id=settings.VXPU_OPERATOR_TENANT, email=email, password=password, now=now)
         if provided.is_new and not given:
-            self.stdout.write(f"Operator {email} has the password {password} (shown this once)")
+            login_file = token_file.with_name("operator.login")
+            keyfile.write_secret(login_file, f"{email}\n{password}\n".encode())
+            self.stdout.write(f"Wrote the operator's e-mail address and first password to {login_file}")
         held = token_file.read_text().strip() if token_file.exists() else ""
         if tokens.authenticate(secret=held, now=now) is None:
             secret = operators.issue_token(user=provided.user, name=f"init {now:%Y-%m-%d %H:%M}", now=now)
