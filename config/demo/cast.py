@@ -19,7 +19,7 @@ NAMES = {"A": "Aurora Robotics", "B": "Baltic Bioinformatics", "C": "Cobalt Weat
 
 @dataclass(frozen=True)
 class Tenant:
-    """One customer: `admin` set it up, `member` buys and runs. `email`, `password`: the admin's log-in at the console."""
+    """One customer: `admin` set it up, `member` buys and runs; `email` and `password` are the admin's log-in."""
 
     letter: str
     name: str
