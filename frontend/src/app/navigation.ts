@@ -11,4 +11,10 @@ export type NavEntry = {
 };
 
 /** The pages in the order of a tenant's day. An entry comes with its page. */
-export const NAVIGATION: NavEntry[] = [];
+export const NAVIGATION: NavEntry[] = [
+  { to: "/", icon: "home", label: "shell.nav.home", phone: true },
+  { to: "/offers", icon: "offers", label: "shell.nav.offers" },
+  { to: "/reserve", icon: "reserve", label: "shell.nav.reserve", phone: true },
+  { to: "/calendar", icon: "calendar", label: "shell.nav.calendar" },
+  { to: "/reservations", icon: "reservations", label: "shell.nav.reservations", phone: true },
+];

@@ -46,7 +46,40 @@ const inside = createRoute({
 });
 
 // One line a page; a page with search parameters says how they are read (`validateSearch`).
-const pages = [] as const;
+const pages = [
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/",
+    component: lazy(() => import("@/features/home/home-page").then((file) => file.HomePage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/offers",
+    component: lazy(() => import("@/features/offers/offers-page").then((file) => file.OffersPage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/reserve",
+    // As it came: the page says what of a link it could not understand.
+    validateSearch: (raw: Record<string, unknown>) => raw,
+    component: lazy(() => import("@/features/reserve/reserve-page").then((file) => file.ReservePage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/calendar",
+    component: lazy(() => import("@/features/calendar/calendar-page").then((file) => file.CalendarPage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/reservations",
+    component: lazy(() => import("@/features/reservations/reservations-page").then((file) => file.ReservationsPage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/reservations/$id",
+    component: lazy(() => import("@/features/lease/lease-page").then((file) => file.LeasePage)),
+  }),
+] as const;
 
 const routeTree = root.addChildren([login, inside.addChildren(pages)]);
 

@@ -26,7 +26,7 @@ const isUnsure = ({ status, code }: Problem) =>
 
 export class Buyer {
   readonly state = signal<PurchaseState>({ kind: "idle" });
-  onBought: (bought: Bought) => void = () => undefined;
+  private onBought: ((bought: Bought) => void) | null = null;
   private readonly send: (intent: Intent) => Promise<Bought>;
   private readonly user: string;
   private intent: Intent | null;
@@ -71,10 +71,13 @@ export class Buyer {
     this.close({ kind: "idle" });
   }
 
-  /** Called when the page goes; what is open stays kept for the next one. */
-  stop(): void {
-    clearTimeout(this.timer);
-    this.onBought = () => undefined;
+  /** While a page is there to be told. What is open when it goes stays kept for the next one. */
+  attach(onBought: (bought: Bought) => void): () => void {
+    this.onBought = onBought;
+    return () => {
+      clearTimeout(this.timer);
+      this.onBought = null;
+    };
   }
 
   private close(state: PurchaseState): void {
@@ -88,7 +91,7 @@ export class Buyer {
       const bought = await this.send(intent);
       if (this.intent !== intent) return;
       this.close({ kind: "idle" });
-      this.onBought(bought);
+      this.onBought?.(bought);
     } catch (thrown) {
       if (this.intent !== intent) return;
       this.fail(toProblem(thrown));

@@ -47,7 +47,7 @@ function Refused({ problem }: { problem: Problem }) {
   if (problem.code === "quote_used" && typeof bought === "string") {
     return (
       <Alert color="yellow" variant="outline" role="alert" icon={<Icon name="info" />} title={t("reserve.bought_before")}>
-        <Anchor component={Link} to={`/reservations/${bought}`}>
+        <Anchor renderRoot={(props) => <Link {...props} to="/reservations/$id" params={{ id: bought }} />}>
           {t("reserve.bought_before_open")}
         </Anchor>
       </Alert>

@@ -50,7 +50,7 @@ export function useChooser(shelf: ShelfState): Chooser {
   // A name costs nothing: while it is typed the quote stands.
   const isSettled = choice !== null && wanted !== null && keyOf(choice) === keyOf(wanted);
   const quote = useQuote(choice, isSettled);
-  const purchase = usePurchase((bought) => void navigate({ to: `/reservations/${bought.id}` }));
+  const purchase = usePurchase((bought) => void navigate({ to: "/reservations/$id", params: { id: bought.id } }));
   const { state } = purchase;
   // A purchase has just found this quote wanting: it is no answer until there is a newer one.
   const isDoubted = state.kind === "refused" && quote.quote !== null && quote.quote.id === tried;

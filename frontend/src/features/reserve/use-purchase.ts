@@ -34,12 +34,12 @@ export function usePurchase(onBought: (bought: Bought) => void): Purchase {
   });
   const online = useEffectEvent(() => buyer.wake());
   useEffect(() => {
-    buyer.onBought = (made) => bought(made);
+    const detach = buyer.attach((made) => bought(made));
     const listener = () => online();
     window.addEventListener("online", listener);
     return () => {
       window.removeEventListener("online", listener);
-      buyer.stop();
+      detach();
     };
   }, [buyer]);
   return {
