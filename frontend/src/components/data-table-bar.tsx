@@ -1,8 +1,9 @@
-import { ActionIcon, Button, Checkbox, Menu, TextInput } from "@mantine/core";
+import { ActionIcon, TextInput } from "@mantine/core";
 import type { Table } from "@tanstack/react-table";
 import type { ReactNode } from "react";
 import { useT } from "@/lib/i18n";
 import { Icon } from "@/components/icon";
+import { Popup, Ticks } from "@/components/popup";
 import classes from "@/components/data-table.module.css";
 
 type BarProps<Row> = {
@@ -12,10 +13,11 @@ type BarProps<Row> = {
   tools?: ReactNode;
   shown: number;
   total: number;
+  count?: string | undefined;
 };
 
 /** Above the rows: the filter, the page's own tools, the choice of columns, the count. */
-export function DataTableBar<Row>({ table, filter, onFilter, tools, shown, total }: BarProps<Row>) {
+export function DataTableBar<Row>({ table, filter, onFilter, tools, shown, total, count }: BarProps<Row>) {
   const t = useT();
   const choices = table.getAllLeafColumns().filter((column) => column.getCanHide());
   return (
@@ -37,31 +39,34 @@ export function DataTableBar<Row>({ table, filter, onFilter, tools, shown, total
       />
       {tools}
       <span className={classes.count} role="status">
-        {shown === total
+        {count ?? (shown === total
           ? t("common.rows", { n: total })
-          : t("common.rows_of", { shown: String(shown), n: total })}
+          : t("common.rows_of", { shown: String(shown), n: total }))}
       </span>
       {choices.length > 1 && (
-        <Menu position="bottom-end" closeOnItemClick={false}>
-          <Menu.Target>
-            <Button size="xs" variant="default" leftSection={<Icon name="columns" size={14} />}>
+        <Popup
+          label={t("common.columns")}
+          className={classes.columns}
+          align="end"
+          face={
+            <>
+              <Icon name="columns" size={14} />
               {t("common.columns")}
-            </Button>
-          </Menu.Target>
-          <Menu.Dropdown>
-            {choices.map((column) => (
-              <Menu.Item
-                key={column.id}
-                role="menuitemcheckbox"
-                aria-checked={column.getIsVisible()}
-                onClick={() => column.toggleVisibility()}
-                leftSection={<Checkbox.Indicator size="xs" checked={column.getIsVisible()} />}
-              >
-                {String(column.columnDef.header)}
-              </Menu.Item>
-            ))}
-          </Menu.Dropdown>
-        </Menu>
+            </>
+          }
+        >
+          {() => (
+            <Ticks
+              legend={t("common.columns")}
+              options={choices.map((column) => ({
+                value: column.id,
+                word: String(column.columnDef.header),
+                on: column.getIsVisible(),
+              }))}
+              onToggle={(id) => table.getColumn(id)?.toggleVisibility()}
+            />
+          )}
+        </Popup>
       )}
     </div>
   );

@@ -1,17 +1,21 @@
 import type { Row, Table } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useState, type KeyboardEvent, type RefObject } from "react";
+import { useEffect, useState, type KeyboardEvent, type RefObject } from "react";
 import classes from "@/components/data-table.module.css";
 
 type BodyProps<Data> = {
   table: Table<Data>;
   scroll: RefObject<HTMLDivElement | null>;
   onOpen?: (row: Data) => void;
+  /** The rows' end comes into sight; there are more to be had. */
+  onNearEnd?: (() => void) | undefined;
 };
 
 const ROW_HEIGHT = 37;
 /** Fewer rows are all drawn, so that the browser's own search finds them. */
 const FEW = 100;
+/** So many rows before the end is near it. */
+const NEAR_END = 40;
 
 /** How far a key moves among the rows; null is no such key. */
 function stepOf(key: string, rows: number): number | null {
@@ -19,7 +23,7 @@ function stepOf(key: string, rows: number): number | null {
   return steps[key] ?? null;
 }
 
-export function DataTableBody<Data>({ table, scroll, onOpen }: BodyProps<Data>) {
+export function DataTableBody<Data>({ table, scroll, onOpen, onNearEnd }: BodyProps<Data>) {
   const { rows } = table.getRowModel();
   const [active, setActive] = useState(0);
   const isVirtual = rows.length > FEW;
@@ -30,6 +34,10 @@ export function DataTableBody<Data>({ table, scroll, onOpen }: BodyProps<Data>) 
     overscan: 12,
   });
   const drawn = isVirtual ? virtual.getVirtualItems() : rows.map((_, index) => ({ index, start: 0, end: 0 }));
+  const isNearEnd = isVirtual && (drawn.at(-1)?.index ?? 0) >= rows.length - NEAR_END;
+  useEffect(() => {
+    if (isNearEnd) onNearEnd?.();
+  }, [isNearEnd, onNearEnd]);
   const above = isVirtual ? (drawn[0]?.start ?? 0) : 0;
   const below = isVirtual ? virtual.getTotalSize() - (drawn.at(-1)?.end ?? 0) : 0;
 

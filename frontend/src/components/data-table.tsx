@@ -36,8 +36,12 @@ type DataTableProps<Row> = {
   tools?: ReactNode;
   /** Shown instead of the table when there is no row at all. */
   empty: ReactNode;
-  /** More rows are to be had from the server. */
-  more?: { load: () => void; busy: boolean } | null;
+  /** More rows are to be had from the server; `auto` reads them as one comes near the end. */
+  more?: { load: () => void; busy: boolean; auto?: boolean } | null;
+  /** The server filters and orders: rows stand as they came. A column's id is then the server's word for its order. */
+  server?: boolean;
+  /** Said in place of the number of rows. */
+  count?: string;
 };
 
 const toSorting = (text: string): SortingState =>
@@ -50,7 +54,7 @@ const fromSorting = (state: SortingState): string => {
 
 /** Rows with a head that stays, order and filter in the address, kept columns, and arrow keys. */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { name, label, columns, rows, rowId, onOpen, tools, empty, more } = props;
+  const { name, label, columns, rows, rowId, onOpen, tools, empty, more, server = false, count } = props;
   const t = useT();
   const scroll = useRef<HTMLDivElement>(null);
   const [filter, setFilter] = useSearchText(props.filterParam ?? "q");
@@ -65,6 +69,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     state: { globalFilter: filter, sorting, columnVisibility: shown },
     onSortingChange: (change) => setSort(fromSorting(typeof change === "function" ? change(sorting) : change)),
     onColumnVisibilityChange: (change) => keepShown(typeof change === "function" ? change(shown) : change),
+    manualFiltering: server,
+    manualSorting: server,
     globalFilterFn: "includesString",
     getColumnCanGlobalFilter: (column) => column.columnDef.enableGlobalFilter !== false,
     getCoreRowModel: getCoreRowModel(),
@@ -75,11 +81,11 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   if (rows.length === 0 && !filter) return <div className={classes.frame}>{tools ? <div className={classes.bar}>{tools}</div> : null}{empty}</div>;
   return (
     <div className={classes.frame}>
-      <DataTableBar table={table} filter={filter} onFilter={setFilter} tools={tools} shown={matching} total={rows.length} />
+      <DataTableBar table={table} filter={filter} onFilter={setFilter} tools={tools} shown={matching} total={rows.length} count={count} />
       <div className={classes.scroll} ref={scroll}>
-        <table className={classes.table} role="grid" aria-label={label} aria-rowcount={matching + 1}>
+        <table className={classes.table} role="grid" aria-label={label} aria-rowcount={more ? -1 : matching + 1}>
           <DataTableHead table={table} />
-          <DataTableBody table={table} scroll={scroll} onOpen={onOpen} />
+          <DataTableBody table={table} scroll={scroll} onOpen={onOpen} onNearEnd={more?.auto && !more.busy ? more.load : undefined} />
         </table>
       </div>
       {matching === 0 && (

@@ -1,4 +1,5 @@
 import { Button, Group, Modal, SegmentedControl, Stack, Text, TextInput } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { useExtendQuote } from "@/hooks/use-change-quote";
 import { useExtend } from "@/hooks/use-reservation-actions";
@@ -6,7 +7,6 @@ import { useZone } from "@/hooks/use-zone";
 import { serverNow } from "@/lib/clock";
 import { curlLine } from "@/lib/curl";
 import { useT } from "@/lib/i18n";
-import { notify } from "@/lib/notify";
 import type { Reservation } from "@/lib/reservation";
 import { nameOf } from "@/lib/reservation-words";
 import { toLocalText } from "@/lib/time";
@@ -77,7 +77,7 @@ export function ExtendReservation({ reservation, onClose }: ExtendReservationPro
     extend.mutate({ ends_at }, {
       onSuccess: (answer) => {
         const said = answer.ends_at ? t("lease.extend_done", { at: formatInstant(answer.ends_at, zone) }) : t("lease.extend_done_open");
-        notify({ tone: "good", message: said });
+        notifications.show({ message: said });
         onClose();
       },
     });

@@ -1,7 +1,7 @@
+import { notifications } from "@mantine/notifications";
 import { useRelease } from "@/hooks/use-reservation-actions";
 import { useZone } from "@/hooks/use-zone";
 import { useT, type Translate } from "@/lib/i18n";
-import { notify } from "@/lib/notify";
 import { phaseOf, type Reservation } from "@/lib/reservation";
 import { nameOf } from "@/lib/reservation-words";
 import { formatInstant } from "@/lib/time-format";
@@ -49,7 +49,7 @@ export function ReleaseReservation({ reservation, onClose }: ReleaseReservationP
   const name = nameOf(reservation);
   const confirm = async () => {
     await release.mutateAsync();
-    notify({ tone: "good", message: t("lease.released", { name }) });
+    notifications.show({ message: t("lease.released", { name }) });
   };
   return (
     <ConfirmDestructive

@@ -13,7 +13,6 @@ import { Page } from "@/components/page";
 import { Panel } from "@/components/panel";
 import { ProblemAlert } from "@/components/problem-alert";
 import { SkeletonRows } from "@/components/skeleton-rows";
-import { serverNow } from "@/lib/clock";
 import { useT } from "@/lib/i18n";
 import type { Reservation } from "@/lib/reservation";
 import { sizeText } from "@/lib/reservation-words";
@@ -29,7 +28,7 @@ function RepeatLast({ last }: { last: Reservation }) {
       <Button
         variant="default"
         leftSection={<Icon name="refresh" size={14} />}
-        renderRoot={(props) => <Link to="/reserve" search={choiceOf(last, serverNow())} {...props} />}
+        renderRoot={(props) => <Link to="/reserve" search={choiceOf(last)} {...props} />}
       >
         {t("home.repeat", { size: sizeText(last.slice) })}
       </Button>

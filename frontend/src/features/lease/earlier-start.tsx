@@ -1,4 +1,5 @@
 import { Alert, Button, Group, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
 import { ActionLines } from "@/components/action-lines";
 import { Icon } from "@/components/icon";
 import { ProblemAlert } from "@/components/problem-alert";
@@ -7,7 +8,6 @@ import { useStartEarlier } from "@/hooks/use-reservation-actions";
 import { useZone } from "@/hooks/use-zone";
 import { curlLine } from "@/lib/curl";
 import { useT } from "@/lib/i18n";
-import { notify } from "@/lib/notify";
 import type { Reservation } from "@/lib/reservation";
 import { formatInstant, formatRelative } from "@/lib/time-format";
 
@@ -22,7 +22,7 @@ export function EarlierStart({ reservation }: { reservation: Reservation }) {
   const when = formatRelative(Math.max(Date.parse(at), now), now);
   const take = () =>
     start.mutate(undefined, {
-      onSuccess: (answer) => notify({ tone: "good", message: t("lease.earlier_done", { when: formatInstant(answer.starts_at, zone) }) }),
+      onSuccess: (answer) => notifications.show({ message: t("lease.earlier_done", { when: formatInstant(answer.starts_at, zone) }) }),
     });
   return (
     <Alert role="status" color="accent" variant="outline" icon={<Icon name="clock" size={20} />} title={t("lease.earlier_title", { when })}>

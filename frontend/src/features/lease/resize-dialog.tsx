@@ -1,4 +1,5 @@
 import { Button, Group, Modal, Stack, Text } from "@mantine/core";
+import { notifications } from "@mantine/notifications";
 import { useState } from "react";
 import { ResizePrice } from "@/features/lease/resize-price";
 import { ResizeSlider } from "@/features/lease/resize-slider";
@@ -8,7 +9,6 @@ import { useResizeQuote } from "@/hooks/use-change-quote";
 import { useResize } from "@/hooks/use-reservation-actions";
 import { curlLine } from "@/lib/curl";
 import { useT } from "@/lib/i18n";
-import { notify } from "@/lib/notify";
 import type { Reservation } from "@/lib/reservation";
 import { nameOf, sizeText } from "@/lib/reservation-words";
 import { formatMemory, formatShare } from "@/lib/units";
@@ -43,7 +43,7 @@ export function ResizeDialog({ reservation, capacity, first, onClose }: ResizeDi
   const buy = () =>
     resize.mutate({ slice: size }, {
       onSuccess: (answer) => {
-        notify({ tone: "good", message: t("lease.resize_done", { size: sizeText(answer.slice) }) });
+        notifications.show({ message: t("lease.resize_done", { size: sizeText(answer.slice) }) });
         onClose();
       },
     });

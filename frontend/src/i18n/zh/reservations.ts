@@ -29,7 +29,7 @@ export const reservations = {
   reading_more: "正在读取",
   more: "读取更多",
   more_failed: "无法读取后面的行。",
-  news_other: "{n} 个新预留：显示",
+  news_other: "{n} 个未显示的预留有变化：重新读取",
   empty_title: "还没有预留",
   empty_text: "预留是某段时间内的设备切片：现在或以后。",
   no_match_title: "没有匹配的预留",

@@ -1,0 +1,78 @@
+import { Anchor } from "@mantine/core";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import { Icon, type IconName } from "@/components/icon";
+import { Panel } from "@/components/panel";
+import { ProblemAlert } from "@/components/problem-alert";
+import { SkeletonRows } from "@/components/skeleton-rows";
+import { When } from "@/components/when";
+import { useLiveTopic } from "@/hooks/use-live-topic";
+import { api, dataOf, type Schema } from "@/lib/api";
+import { useT } from "@/lib/i18n";
+import { keys } from "@/lib/query-keys";
+import classes from "@/features/home/home.module.css";
+
+type FeedEvent = Schema<"FeedEvent">;
+
+const SHOWN = 8;
+const ICONS: Record<FeedEvent["severity"], IconName> = { info: "info", warning: "warning", error: "crossCircle" };
+
+function useNewest() {
+  const filters = { limit: SHOWN };
+  const newest = useQuery({
+    queryKey: keys.events(filters),
+    queryFn: ({ signal }) => dataOf(api.GET("/api/v1/events", { params: { query: filters }, signal })),
+    refetchInterval: 30_000,
+  });
+  const again = () => void newest.refetch();
+  useLiveTopic("events", { onDelta: again, onGap: again });
+  return newest;
+}
+
+/** `reservation.active` -> "Reservation active" */
+function wordsOf(kind: string): string {
+  const words = kind.replaceAll(/[._]/g, " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function Row({ event }: { event: FeedEvent }) {
+  const name = event.subject_name || event.subject;
+  const isReservation = event.subject.startsWith("rsv_");
+  return (
+    <li className={classes.row}>
+      <span className={classes[`severity_${event.severity}`]}>
+        <Icon name={ICONS[event.severity]} />
+      </span>
+      <span>{wordsOf(event.kind)}</span>
+      {isReservation ? (
+        <Link to="/reservations/$id" params={{ id: event.subject }} className={classes.rowName} dir="auto">
+          {name}
+        </Link>
+      ) : (
+        <span className={classes.rowName}>{name}</span>
+      )}
+      <span className={classes.rowFact}>
+        <When at={event.at} />
+      </span>
+    </li>
+  );
+}
+
+/** What happened last. */
+export function NewestEvents() {
+  const t = useT();
+  const newest = useNewest();
+  const all = (
+    <Anchor size="xs" renderRoot={(props) => <Link to="/events" {...props} />}>
+      {t("home.all_events")}
+    </Anchor>
+  );
+  return (
+    <Panel title={t("home.events")} aside={all}>
+      {newest.error && <ProblemAlert problem={newest.error} retry={() => void newest.refetch()} />}
+      {newest.isPending && <SkeletonRows rows={SHOWN} height={28} />}
+      {newest.data && newest.data.items.length === 0 && <p className={classes.quiet}>{t("home.events_none")}</p>}
+      <ul className={classes.list}>{newest.data?.items.map((event) => <Row key={event.id} event={event} />)}</ul>
+    </Panel>
+  );
+}
