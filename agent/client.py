@@ -39,13 +39,15 @@ from vxpu.wire.node import (
     RemoteSignal,
     RemoteStarted,
     RemoteTaken,
+    Samples,
     Sync,
+    Watch,
 )
 from vxpu.wire.usage import SIGNATURE_HEADER, UsageAnswer
 
 ToProgram = RemoteExec | RemoteSignal | RemoteTaken | RemoteHangup
 FromProgram = RemoteStarted | RemoteOutput | RemoteExit
-_FROM_SERVER: TypeAdapter[Desired | Poke | Refused | ToProgram] = TypeAdapter(FromServer)
+_FROM_SERVER: TypeAdapter[Desired | Poke | Refused | Watch | ToProgram] = TypeAdapter(FromServer)
 FIRST_WAIT_S = 0.25
 LONGEST_WAIT_S = 5.0
 OPEN_S = 8.0
@@ -62,6 +64,8 @@ class Host(Protocol):
     def on_desired(self, desired: Desired, *, sent_mono_ns: int | None, received_mono_ns: int) -> None: ...
 
     def on_exec(self, order: ToProgram, send: Callable[[FromProgram], None]) -> None: ...
+
+    def on_watch(self, order: Watch, send: Callable[[Samples], None]) -> None: ...
 
     def on_disconnect(self) -> None: ...
 
@@ -172,6 +176,10 @@ class Link:
         def send(frame: FromProgram) -> None:
             loop.call_soon_threadsafe(session.outbox.put_nowait, frame.model_dump_json())
 
+        def send_if_idle(samples: Samples) -> None:
+            if session.outbox.empty():  # figures never stand before a heartbeat that waits already
+                session.outbox.put_nowait(samples.model_dump_json())
+
         while True:
             frame = await asyncio.wait_for(session.socket.recv(), 3 * self.heartbeat_s)
             received = time.monotonic_ns()
@@ -186,6 +194,8 @@ class Link:
                     self.wake.set()
                 case Refused():
                     sys.stderr.write(f"link: the server refused a frame: {message.code}: {message.detail}\n")
+                case Watch():
+                    self.host.on_watch(message, send_if_idle)
                 case _:
                     self.host.on_exec(message, send)
 

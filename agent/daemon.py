@@ -28,12 +28,13 @@ from agent.enforce.port import Enforcer
 from agent.enforce.select import open_enforcer
 from agent.host import boot_id
 from agent.keeper import Keeper
+from agent.lookout import Lookout
 from agent.reconcile import SECOND_NS, decide
 from agent.remote import RemotePrograms
 from agent.spool import Spool
 from agent.state import State
 from vxpu.states import LeaseState
-from vxpu.wire.node import Desired, DesiredLease, LeaseReport, Sync
+from vxpu.wire.node import Desired, DesiredLease, LeaseReport, Samples, Sync, Watch
 from vxpu.wire.usage import MAX_BATCH
 
 BUSY_S = 0.05
@@ -95,6 +96,7 @@ class Daemon:
             now_s=self._now_s, grace_s=lambda: self.grace_s,
         )  # fmt: skip
         self.remote = RemotePrograms(self.doorway)
+        self.lookout = Lookout(self.keeper, self.clock)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
         sys.stderr.write(f"vxpu-agent: {self.credential.node_id}: {self.enforcer.isolation}: {self.enforcer.detail}\n")
@@ -201,8 +203,12 @@ class Daemon:
     def on_exec(self, order: ToProgram, send: Callable[[FromProgram], None]) -> None:
         self.remote.take(order, send)
 
+    def on_watch(self, order: Watch, send: Callable[[Samples], None]) -> None:
+        self.lookout.watch(order, send)
+
     def on_disconnect(self) -> None:
         self.remote.leave()
+        self.lookout.leave()
 
     def _enrol_once(self) -> None:
         if self.credential.enrolment is not None:

@@ -53,6 +53,7 @@ class UsageHints:
     denied_count: int
     debited_ns: int
     launches: int
+    waited_ns: int
     slots: tuple[RegisteredSlot, ...]
 
 
@@ -166,5 +167,6 @@ def _hints(usage: shm.Usage) -> UsageHints:
         denied_count=device.denied_count,
         debited_ns=device.debited_ns,
         launches=device.launches,
+        waited_ns=device.waited_ns,
         slots=tuple(RegisteredSlot(slot.ns_pid, slot.start_ticks) for slot in live),
     )

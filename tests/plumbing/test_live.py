@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from asgiref.sync import sync_to_async
+from pytest_django import DjangoDbBlocker
 
 from plumbing.live.publish import look_again, publish_metrics
 from tests.allocator.links import Link, run
-from tests.plumbing.watchers import House, Watcher, said, ticket_for, watching
+from tests.plumbing.watchers import House, Watcher, said, watching
 
-pytestmark = pytest.mark.usefixtures("committed_db")
 Settings = Any
+
+
+@pytest.fixture(autouse=True)
+def database(django_db_setup: None, django_db_blocker: DjangoDbBlocker, valkey: str) -> Iterator[None]:
+    """The house keeps its state in memory: the database is asked for scopes only, so the worker's own will do."""
+    with django_db_blocker.unblock():
+        yield
 
 
 @pytest.fixture
@@ -332,7 +339,3 @@ def test_what_is_watched_is_kept_once_however_many_look(house: House) -> None:
         assert house.kept == after
 
     run(story)
-
-
-Story = Callable[[], Awaitable[None]]
-__all__ = ["ticket_for"]

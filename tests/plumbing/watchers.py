@@ -90,7 +90,7 @@ class Watcher(Link):
     def make_app(self) -> Any:
         return LiveConsumer.as_asgi(topics=self.house.topics(), find_principals=self.house.find_principals)
 
-    def headers(self, token: str) -> list[tuple[bytes, bytes]]:
+    def headers(self, token: str) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - a tab sends none
         return [(b"origin", self.origin.encode())] if self.origin else []
 
     async def hello(self) -> None:

@@ -12,19 +12,20 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
-from vxpu.wire import WIRE_VERSION, node, usage
+from vxpu.wire import WIRE_VERSION, live, node, usage
 from vxpu.wire import exec as exec_wire
 from vxpu.wire.base import Lenient, Strict
 
 GOLDEN = Path(__file__).parent / "golden"
 MESSAGES: dict[str, type[BaseModel]] = {
     name: value
-    for module in (node, usage, exec_wire)
+    for module in (node, usage, exec_wire, live)
     for name, value in vars(module).items()
     if isinstance(value, type) and issubclass(value, Strict | Lenient) and value not in {Strict, Lenient}
 }
 # Parts of other messages, golden within them.
-PARTS = {"Reading", "DeviceReport", "LeaseReport", "DesiredLease", "UsageData", "UsageResult"}
+PARTS = {"Reading", "DeviceReport", "LeaseReport", "DesiredLease", "UsageData", "UsageResult", "LeaseSample"}
+PARTS |= {"DeviceSample"}
 WHOLE = sorted(MESSAGES.keys() - PARTS)
 
 
@@ -65,11 +66,14 @@ def test_a_message_without_a_field_that_it_needs_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize(("union", "names"), [
-    (node.FromAgent, ["Hello", "Sync", "RemoteStarted", "RemoteOutput", "RemoteExit"]),
-    (node.FromServer, ["Desired", "Poke", "Refused", "RemoteExec", "RemoteSignal", "RemoteTaken", "RemoteHangup"]),
+    (node.FromAgent, ["Hello", "Sync", "Samples", "RemoteStarted", "RemoteOutput", "RemoteExit"]),
+    (node.FromServer, ["Desired", "Poke", "Refused", "Watch", "RemoteExec", "RemoteSignal", "RemoteTaken"]),
+    (node.FromServer, ["RemoteHangup"]),
     (exec_wire.FromClient, ["ExecRequest", "ExecSignal"]),
     (exec_wire.FromAgent, ["ExecStarted", "ExecRefused", "ExecEnded"]),
     (exec_wire.ToStream, ["ExecSignal", "ExecTaken"]),
+    (live.FromWatcher, ["LiveHello", "Subscribe", "Unsubscribe", "Ping"]),
+    (live.ToWatcher, ["Welcome", "Snapshot", "Resumed", "Delta", "Metrics", "Gap", "LiveRefused", "Status", "Pong"]),
     (exec_wire.FromStream, ["ExecStarted", "ExecRefused", "ExecOutput", "ExecTruncated", "ExecEnded"]),
 ])  # fmt: skip
 def test_each_frame_is_told_apart_by_its_type(union: Any, names: list[str]) -> None:
@@ -84,6 +88,8 @@ def test_each_frame_is_told_apart_by_its_type(union: Any, names: list[str]) -> N
     ("UsageEvent", ["data", "used_permille_s"], -1), ("UsageEvent", ["data", "window_s"], 0),
     ("UsageEvent", ["specversion"], "0.3"), ("ExecRequest", ["argv"], []), ("ExecSignal", ["signal"], 64),
     ("RemoteSignal", ["signal"], 0), ("RemoteOutput", ["data"], "A" * 87_385), ("ExecTaken", ["frames"], 0),
+    ("Samples", ["leases", 0, "compute_limit_permille"], 1001), ("Samples", ["leases", 0, "processes"], -1),
+    ("Watch", ["interval_ms"], 99), ("LiveHello", ["ticket"], "x" * 201), ("Subscribe", ["topic"], "x" * 201),
 ])  # fmt: skip
 def test_a_value_out_of_its_bounds_is_refused(name: str, path: list[Any], value: Any) -> None:
     message = golden(name)

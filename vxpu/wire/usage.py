@@ -29,7 +29,7 @@ class UsageData(Strict):
     window_s: int = Field(ge=1, le=3600)
     token: int = Field(ge=0, description="fencing token under which this was measured")
     granted_permille_s: int = Field(ge=0)
-    used_permille_s: int = Field(ge=0)
+    used_permille_s: int | None = Field(ge=0, description="null: the device cannot tell")
     granted_mib_s: int = Field(ge=0)
     peak_mib: int | None = Field(ge=0)
     energy_mj: int | None = Field(default=None, ge=0)
