@@ -150,6 +150,8 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
     "ENUM_NAME_OVERRIDES": {
         **{enum.__name__: [member.value for member in enum] for enum in (LeaseState, DeviceKind, Isolation, Quality)},
         "ReservationState": "marketplace.models.ReservationState",
+        "NodeState": "allocator.models.node.NodeState",
+        "DrainState": "allocator.models.maintenance.DrainState",
         "AccountStatus": "billing.models.AccountStatus",
         "ChargeKind": "billing.api.serializers.CHARGE_KINDS",
         "InvoiceState": "billing.api.serializers.INVOICE_STATES",

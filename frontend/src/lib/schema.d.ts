@@ -1781,7 +1781,7 @@ export interface components {
             next: string | null;
         };
         Drain: {
-            state: components["schemas"]["State002Enum"];
+            state: components["schemas"]["DrainState"];
             /**
              * Format: date-time
              * @description Lies ahead while `planned`.
@@ -1795,14 +1795,6 @@ export interface components {
             reason: string;
             started_by: string;
         };
-        /**
-         * @description * `none` - None
-         *     * `planned` - Planned
-         *     * `draining` - Draining
-         *     * `drained` - Drained
-         * @enum {string}
-         */
-        DrainEnum: "none" | "planned" | "draining" | "drained";
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         DrainInRequest: {
             reason: string;
@@ -1812,6 +1804,14 @@ export interface components {
              */
             at?: string | null;
         };
+        /**
+         * @description * `none` - None
+         *     * `planned` - Planned
+         *     * `draining` - Draining
+         *     * `drained` - Drained
+         * @enum {string}
+         */
+        DrainState: "none" | "planned" | "draining" | "drained";
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         EndPriceInRequest: {
             /**
@@ -1933,12 +1933,12 @@ export interface components {
             id: string;
             hostname: string;
             rack: string;
-            state: components["schemas"]["State37fEnum"];
+            state: components["schemas"]["NodeState"];
             online: boolean;
             /** Format: date-time */
             last_seen_at: string | null;
             cordoned: boolean;
-            drain: components["schemas"]["DrainEnum"];
+            drain: components["schemas"]["DrainState"];
         };
         FleetSlice: {
             memory_mib: number;
@@ -2278,7 +2278,7 @@ export interface components {
             /** @description Empty if nobody said. */
             rack: string;
             agent_version: string;
-            state: components["schemas"]["State37fEnum"];
+            state: components["schemas"]["NodeState"];
             online: boolean;
             /** Format: date-time */
             last_seen_at: string | null;
@@ -2315,6 +2315,12 @@ export interface components {
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
         };
+        /**
+         * @description * `active` - Active
+         *     * `revoked` - Revoked
+         * @enum {string}
+         */
+        NodeState: "active" | "revoked";
         /**
          * @description `price` is what the caller pays now, null when nothing is valid now. `isolation` is shown before purchase.
          *
@@ -2997,20 +3003,6 @@ export interface components {
             share_permille: number;
         };
         /**
-         * @description * `none` - None
-         *     * `planned` - Planned
-         *     * `draining` - Draining
-         *     * `drained` - Drained
-         * @enum {string}
-         */
-        State002Enum: "none" | "planned" | "draining" | "drained";
-        /**
-         * @description * `active` - Active
-         *     * `revoked` - Revoked
-         * @enum {string}
-         */
-        State37fEnum: "active" | "revoked";
-        /**
          * @description * `stdout` - stdout
          *     * `stderr` - stderr
          * @enum {string}
@@ -3106,7 +3098,8 @@ export interface components {
             /** @example lse_01k2v7x9qefh8r8x5m3n1p0s4t */
             lease: string;
             windows_counted: number;
-            used_permille_s: number;
+            /** @description null: the device cannot tell. */
+            used_permille_s: number | null;
             granted_permille_s: number;
             peak_mib: number | null;
             /** @description Windows that the agent made and that never came. */
@@ -3133,7 +3126,8 @@ export interface components {
             window_start: string;
             window_s: number;
             granted_permille_s: number;
-            used_permille_s: number;
+            /** @description null: the device cannot tell. */
+            used_permille_s: number | null;
             peak_mib: number | null;
             throttled_ms: number | null;
             contended: boolean;
