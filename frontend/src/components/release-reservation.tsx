@@ -48,7 +48,7 @@ export function ReleaseReservation({ reservation, onClose }: ReleaseReservationP
   const release = useRelease(reservation.id);
   const name = nameOf(reservation);
   const confirm = async () => {
-    await release.mutateAsync();
+    await release.mutateAsync({});
     notifications.show({ message: t("lease.released", { name }) });
   };
   return (

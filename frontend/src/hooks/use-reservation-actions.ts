@@ -9,12 +9,13 @@ type Slice = Schema<"SliceInRequest">;
 type Change<Input> = UseMutationResult<Reservation, Problem, Input>;
 
 /** The server's answer is what is shown from then on; the lists and the history are read again. */
-function useChange<Input extends object | void>(id: string, send: (input: Input, key: string) => Promise<Reservation>): Change<Input> {
+function useChange<Input extends object>(id: string, send: (input: Input, key: string) => Promise<Reservation>): Change<Input> {
   const client = useQueryClient();
   const keyFor = useOneKey();
   return useMutation<Reservation, Problem, Input>({
     mutationFn: (input) => send(input, keyFor({ id, ...input })),
     onSuccess: (answer) => {
+      keyFor.done();
       client.setQueryData(keys.reservation(id), answer);
       void client.invalidateQueries({ queryKey: keys.allReservations });
       void client.invalidateQueries({ queryKey: keys.quotas });
@@ -38,10 +39,10 @@ export const useExtend = (id: string): Change<{ ends_at: string | null }> =>
   );
 
 /** Releasing twice is fine. */
-export const useRelease = (id: string): Change<void> =>
+export const useRelease = (id: string): Change<object> =>
   useChange(id, () => dataOf(api.POST("/api/v1/reservations/{reservation}/release", { params: path(id) })));
 
-export const useStartEarlier = (id: string): Change<void> =>
+export const useStartEarlier = (id: string): Change<object> =>
   useChange(id, (_, key) =>
     dataOf(api.POST("/api/v1/reservations/{reservation}/start-earlier", { params: keyed(id, key) })),
   );

@@ -21,7 +21,7 @@ export function EarlierStart({ reservation }: { reservation: Reservation }) {
   if (at === null || reservation.state !== "confirmed") return null;
   const when = formatRelative(Math.max(Date.parse(at), now), now);
   const take = () =>
-    start.mutate(undefined, {
+    start.mutate({}, {
       onSuccess: (answer) => notifications.show({ message: t("lease.earlier_done", { when: formatInstant(answer.starts_at, zone) }) }),
     });
   return (
