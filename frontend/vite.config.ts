@@ -34,6 +34,6 @@ export default defineConfig({
     unstubGlobals: true,
     testTimeout: 15_000,
     // Times on screen are told in a named zone, never in the machine's.
-    env: { TZ: "Europe/Berlin" },
+    env: { TZ: "Europe/Berlin", DEBUG_PRINT_LIMIT: "0" },
   },
 });

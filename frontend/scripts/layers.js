@@ -1,13 +1,10 @@
 // House rule: app > features > components > hooks > lib > i18n; a feature never imports another one.
 import path from "node:path";
+import { fileURLToPath } from "node:url";
 
 const ORDER = ["i18n", "lib", "hooks", "components", "features", "app"];
 // `test` may see everything and is seen by tests only.
-const source = fileURL("../src");
-
-function fileURL(relative) {
-  return new URL(relative, import.meta.url).pathname;
-}
+const source = path.join(path.dirname(fileURLToPath(import.meta.url)), "../src");
 
 /** The address of an import below src, or null for a package. */
 export function targetOf(importer, specifier) {

@@ -1,5 +1,5 @@
 import { useId, useRef, type ReactNode, type ToggleEvent } from "react";
-import { placeBy } from "@/lib/place";
+import { placeBy, togglePopover } from "@/lib/place";
 import classes from "@/components/popup.module.css";
 
 type PopupProps = {
@@ -18,7 +18,10 @@ export function Popup({ label, face, className, align = "start", children }: Pop
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const panel = useRef<HTMLDivElement>(null);
-  const close = () => document.getElementById(id)?.hidePopover();
+  const close = () => {
+    const opened = document.getElementById(id);
+    if (opened) togglePopover(opened, false);
+  };
   const place = (event: ToggleEvent<HTMLDivElement>) => {
     if (event.newState === "open" && button.current && panel.current) {
       placeBy(button.current.getBoundingClientRect(), panel.current, align);
@@ -63,6 +66,27 @@ export function Choices<Value extends string>({ legend, value, options, onChange
             {option.word}
           </span>
           {option.note && <span className={classes.note}>{option.note}</span>}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+type TicksProps = {
+  legend: string;
+  options: { value: string; word: string; on: boolean }[];
+  onToggle: (value: string) => void;
+};
+
+/** Any of a few. */
+export function Ticks({ legend, options, onToggle }: TicksProps) {
+  return (
+    <fieldset className={classes.group}>
+      <legend className={classes.legend}>{legend}</legend>
+      {options.map((option) => (
+        <label key={option.value} className={classes.choice}>
+          <input type="checkbox" checked={option.on} onChange={() => onToggle(option.value)} />
+          <span className={classes.word}>{option.word}</span>
         </label>
       ))}
     </fieldset>

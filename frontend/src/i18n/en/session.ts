@@ -1,6 +1,6 @@
 export const session = {
   title: "Log in",
-  with_password: "Password",
+  with_password: "E-mail and password",
   with_token: "Token",
   way: "How to log in",
   email: "E-mail address",

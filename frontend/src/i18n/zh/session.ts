@@ -3,7 +3,7 @@ import type { Shape } from "@/i18n/shape";
 
 export const session = {
   title: "登录",
-  with_password: "密码",
+  with_password: "邮箱和密码",
   with_token: "令牌",
   way: "登录方式",
   email: "电子邮箱",
