@@ -15,6 +15,7 @@ from identity.models.member import ROLE_SCOPES
 from identity.services import audit, tokens, users
 from identity.services.tenants import FIRST_TOKEN_LIFE
 from plumbing import db
+from plumbing.live.publish import look_again
 from plumbing.principal import Principal
 
 
@@ -93,3 +94,4 @@ def remove(*, by: Principal, member_id: UUID, now: datetime) -> None:
         data={"user": str(member.user_id), "role": member.role,
               "project": str(member.project_id) if member.project_id else None},
     )  # fmt: skip
+    look_again(user_id=member.user_id)

@@ -14,6 +14,7 @@ from identity.errors import ScopeTooWide, WeakPassword, WrongPassword
 from identity.models import Session, User
 from identity.services import attempts, audit
 from plumbing import db
+from plumbing.live.publish import look_again
 from plumbing.principal import Principal
 
 LONGEST = 1024
@@ -87,3 +88,4 @@ def _store(*, by: Principal, seen: str, encoded: str, now: datetime) -> None:
         tenant_id=by.tenant_id, actor_id=by.user_id, action="password.changed", subject=str(by.user_id), now=now,
         data={"sessions_ended": ended},
     )  # fmt: skip
+    look_again(user_id=by.user_id)

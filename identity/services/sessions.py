@@ -15,6 +15,7 @@ from identity.errors import WrongLogin
 from identity.models import Session, Tenant, User
 from identity.services import attempts, audit, passwords, tokens
 from plumbing import db
+from plumbing.live.publish import look_again
 from plumbing.principal import Principal
 
 PREFIX = "vxs_"
@@ -105,6 +106,7 @@ def _open(
     Session.objects.filter(user=user, expires_at__lte=now - KEPT).delete()
     if replaces:
         Session.objects.filter(digest=digest_of(replaces), revoked_at__isnull=True).update(revoked_at=now)
+        look_again(user_id=user.pk)
     secret = PREFIX + secrets.token_urlsafe(32)
     ends = now + timedelta(seconds=settings.VXPU_SESSION_S)
     session = Session.objects.create(
@@ -140,3 +142,4 @@ def _end(session: Session, *, by: Principal, now: datetime) -> None:
             tenant_id=session.tenant_id, actor_id=by.user_id, action="session.ended", subject=str(session.pk), now=now,
             data={"own": session.pk == by.session_id},
         )  # fmt: skip
+        look_again(user_id=session.user_id)

@@ -16,6 +16,7 @@ from identity.errors import BadExpiry, ScopeTooWide
 from identity.models import Token
 from identity.services import audit
 from plumbing import db
+from plumbing.live.publish import look_again
 from plumbing.principal import Principal
 
 PREFIX = "vxp_pat_"
@@ -105,3 +106,4 @@ def revoke(*, by: Principal, token_id: UUID, now: datetime) -> None:
         audit.record(
             tenant_id=token.tenant_id, actor_id=by.user_id, action="token.revoked", subject=str(token_id), now=now
         )
+        look_again(user_id=token.user_id)
