@@ -7,6 +7,7 @@ import logging
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from allocator.services._node_note import node_feed
 from plumbing.live.bus import Bus
 from plumbing.live.publish import NEWS, metrics_message
 from plumbing.live.valkey import VALKEY_AWAY
@@ -23,10 +24,6 @@ SOONEST = timedelta(milliseconds=90)
 
 def lease_feed(lease_id: UUID) -> str:
     return f"lease:{lease_id}"
-
-
-def node_feed(node_id: UUID) -> str:
-    return f"node:{node_id}"
 
 
 class SampleDesk:

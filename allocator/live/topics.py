@@ -13,12 +13,13 @@ from django.utils import timezone
 from allocator.live.hub import hub
 from allocator.live.samples import lease_feed
 from allocator.models import Lease
-from allocator.selectors import leases
+from allocator.selectors import leases, nodes
+from allocator.services._node_note import FLEET_FEED, node_feed
 from plumbing.errors import Forbidden, NotFound
 from plumbing.live.topics import Topic, View
 from plumbing.principal import Principal
 from vxpu.ids import BadId, decode, encode
-from vxpu.wire.node import Watch
+from vxpu.wire.node import EVERY_LEASE, Watch
 
 # Two renewals may be lost before the node stops.
 WATCH_S = 10
@@ -69,4 +70,32 @@ def _id(prefix: str, text: str) -> UUID:
         raise NotFound(str(error)) from error
 
 
-TOPICS = [Topic(pattern="lease/{lease}/metrics", open=_lease_metrics, keep_s=RENEW_S)]
+def _fleet(principal: Principal, parts: Mapping[str, str]) -> View:  # noqa: ARG001 - the topic has no parts
+    if not principal.may("lease:read"):
+        raise Forbidden("This needs the scope lease:read.")
+    return View(feed=FLEET_FEED, snapshot=lambda: {"as_of": timezone.now().isoformat()})
+
+
+def _all_devices(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+    """The newest figures of each device of either."""
+    newest = {device["id"]: device for device in (*before["devices"], *after["devices"])}
+    return {"devices": list(newest.values())}
+
+
+def _node(principal: Principal, parts: Mapping[str, str]) -> View:
+    if not principal.is_operator or not principal.may("node:read"):
+        raise NotFound(f"There is no topic node/{parts['node']}.")
+    node_id = _id("nod", parts["node"])
+    nodes.get_node(node_id=node_id, now=timezone.now())
+    return View(
+        feed=node_feed(node_id),
+        snapshot=lambda: {"node": parts["node"], "at": timezone.now().isoformat()},
+        keep=_watching(node_id, [EVERY_LEASE]),
+    )
+
+
+TOPICS = [
+    Topic(pattern="lease/{lease}/metrics", open=_lease_metrics, keep_s=RENEW_S),
+    Topic(pattern="fleet", open=_fleet, period_s=1.0, merge=_all_devices),
+    Topic(pattern="node/{node}", open=_node, keep_s=RENEW_S),
+]

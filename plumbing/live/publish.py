@@ -51,14 +51,12 @@ def publish(feed: str, data: Mapping[str, Any]) -> None:
 
 
 def publish_metrics(feed: str, data: Mapping[str, Any]) -> None:
-    """Figures of this moment; they may be dropped. Raises TypeError, ValueError."""
+    """Figures of this moment, said once the caller's transaction has committed; they may be dropped.
+
+    Raises TypeError, ValueError.
+    """
     message = metrics_message(feed, data)
-    if _mender.is_at_work:
-        return
-    try:
-        valkey().publish(NEWS, message)
-    except VALKEY_AWAY:
-        log.debug("Metrics of %s are lost: Valkey is away", feed)
+    _after_commit(lambda: _say_metrics(message))
 
 
 def look_again(*, user_id: UUID) -> None:
@@ -97,6 +95,15 @@ def _say(feed: str, text: str) -> None:
     _mender.note(feed)
 
 
+def _say_metrics(message: str) -> None:
+    try:
+        if not _mender.is_at_work:
+            valkey().publish(NEWS, message)
+    except VALKEY_AWAY:
+        log.warning("Valkey is away; figures are lost", exc_info=True)
+        _mender.note()
+
+
 def _control(**what: str) -> None:
     try:
         valkey().publish(CONTROL, json.dumps(what))
@@ -115,9 +122,9 @@ class _Mender:
         self._lock = threading.Lock()
         self._feeds: set[str] = set()
 
-    def note(self, feed: str) -> None:
+    def note(self, *feeds: str) -> None:
         with self._lock:
-            self._feeds.add(feed)
+            self._feeds.update(feeds)
             if not self.is_at_work:
                 self.is_at_work = True
                 threading.Thread(target=self._mend, daemon=True, name="live-mender").start()
