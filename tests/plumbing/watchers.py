@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from asgiref.sync import sync_to_async
 
+from config.sockets import TOPICS, find_principals
 from plumbing.errors import NotFound
 from plumbing.live import tickets
 from plumbing.live.consumer import LiveConsumer
@@ -18,6 +19,7 @@ from plumbing.live.publish import publish
 from plumbing.live.topics import Topic, Topics, View
 from plumbing.principal import Principal
 from tests.allocator.links import Link
+from tests.identity.factories import Person
 from vxpu.ids import new_uuid
 from vxpu.wire.live import LIVE_PATH
 
@@ -74,21 +76,27 @@ class House:
         return Topics([Topic(pattern="counter/{tenant}/{name}", open=self._open, period_s=0.2, keep_s=0.2)])
 
 
-class Watcher(Link):
-    """A tab. Made by `Watcher.of`, so that it has a ticket."""
+class Tab(Link):
+    """A tab's socket to the product's own topics; `ticket` is the one of REST."""
 
     path = LIVE_PATH
 
-    def __init__(self, house: House, ticket: str, *, origin: str = "") -> None:
-        self.house, self.ticket, self.origin = house, ticket, origin
+    def __init__(self, ticket: str, *, origin: str = "") -> None:
+        self.ticket, self.origin = ticket, origin
         super().__init__("")
 
     @classmethod
-    async def of(cls, house: House, who: Credential, *, origin: str = "") -> Watcher:
-        return cls(house, await ticket_for(who), origin=origin)
+    async def opened_by(cls, person: Person) -> Self:
+        """Welcomed."""
+        answer = await sync_to_async(lambda: person.client.post("/api/v1/live-tickets"))()
+        assert answer.status_code == 201, answer.content
+        tab = cls(answer.json()["ticket"])
+        await tab.hello()
+        await tab.answer(wanted="welcome")
+        return tab
 
     def make_app(self) -> Any:
-        return LiveConsumer.as_asgi(topics=self.house.topics(), find_principals=self.house.find_principals)
+        return LiveConsumer.as_asgi(topics=TOPICS, find_principals=find_principals)
 
     def headers(self, token: str) -> list[tuple[bytes, bytes]]:  # noqa: ARG002 - a tab sends none
         return [(b"origin", self.origin.encode())] if self.origin else []
@@ -99,6 +107,21 @@ class Watcher(Link):
 
     async def subscribe(self, topic: str, since: str = "") -> None:
         await self.send({"type": "subscribe", "topic": topic, "since": since})
+
+
+class Watcher(Tab):
+    """A tab in a house. Made by `Watcher.of`, so that it has a ticket."""
+
+    def __init__(self, house: House, ticket: str, *, origin: str = "") -> None:
+        self.house = house
+        super().__init__(ticket, origin=origin)
+
+    @classmethod
+    async def of(cls, house: House, who: Credential, *, origin: str = "") -> Watcher:
+        return cls(house, await ticket_for(who), origin=origin)
+
+    def make_app(self) -> Any:
+        return LiveConsumer.as_asgi(topics=self.house.topics(), find_principals=self.house.find_principals)
 
 
 async def ticket_for(who: Credential) -> str:
