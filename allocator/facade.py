@@ -72,6 +72,7 @@ __all__ = [
     "resize",
     "set_end",
     "take_dirty_hours",
+    "unread_spans",
     "usage_report",
     "used_permille_s",
 ]
@@ -250,6 +251,12 @@ def metered_phases(*, lease_id: UUID, now: datetime) -> list[Phase]:
 def used_permille_s(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -> int:
     """Permille-seconds used in the windows that start in [starts_at, ends_at)."""
     return delivered.used_permille_s(lease_id=lease_id, starts_at=starts_at, ends_at=ends_at)
+
+
+@_whole_fleet
+def unread_spans(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -> list[tuple[datetime, datetime]]:
+    """Within [starts_at, ends_at): where the device could not tell the use. In order, joined."""
+    return delivered.unread_spans(lease_id=lease_id, starts_at=starts_at, ends_at=ends_at)
 
 
 @_whole_fleet

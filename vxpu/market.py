@@ -220,7 +220,7 @@ class UsageWindowView:
     window_start: datetime
     window_s: int
     granted_permille_s: int
-    used_permille_s: int
+    used_permille_s: int | None
     peak_mib: int | None
     throttled_ms: int | None
     contended: bool
@@ -229,11 +229,14 @@ class UsageWindowView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageReport:
-    """What was metered of one lease. `seqs_missing` counts holes in the agent's sequence."""
+    """What was metered of one lease. `seqs_missing` counts holes in the agent's sequence.
+
+    `used_permille_s` sums what could be read; None when there are windows and none could.
+    """
 
     lease_id: UUID
     windows_counted: int
-    used_permille_s: int
+    used_permille_s: int | None
     granted_permille_s: int
     peak_mib: int | None
     seqs_missing: int

@@ -85,7 +85,7 @@ class WindowSerializer(serializers.Serializer[Any]):
     window_start = serializers.DateTimeField()
     window_s = serializers.IntegerField()
     granted_permille_s = serializers.IntegerField()
-    used_permille_s = serializers.IntegerField()
+    used_permille_s = serializers.IntegerField(allow_null=True, help_text="null: the device cannot tell.")
     peak_mib = serializers.IntegerField(allow_null=True)
     throttled_ms = serializers.IntegerField(allow_null=True)
     contended = serializers.BooleanField()
@@ -95,7 +95,7 @@ class WindowSerializer(serializers.Serializer[Any]):
 class UsageSerializer(serializers.Serializer[Any]):
     lease = TypedId("lse", source="lease_id")
     windows_counted = serializers.IntegerField()
-    used_permille_s = serializers.IntegerField()
+    used_permille_s = serializers.IntegerField(allow_null=True, help_text="null: the device cannot tell.")
     granted_permille_s = serializers.IntegerField()
     peak_mib = serializers.IntegerField(allow_null=True)
     seqs_missing = serializers.IntegerField(help_text="Windows that the agent made and that never came.")

@@ -23,7 +23,7 @@ class UsageWindow(models.Model):
     window_s = models.IntegerField()
     token = models.BigIntegerField()
     granted_permille_s = models.BigIntegerField()
-    used_permille_s = models.BigIntegerField()
+    used_permille_s = models.BigIntegerField(null=True)
     granted_mib_s = models.BigIntegerField()
     peak_mib = models.BigIntegerField(null=True)
     energy_mj = models.BigIntegerField(null=True)

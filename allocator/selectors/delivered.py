@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.db import connection
@@ -13,6 +13,8 @@ from allocator.models import Lease, QuarantinedUsage, UsageGap, UsageWindow
 from vxpu.market import IdleReport, Phase, UsageReport, UsageWindowView
 from vxpu.slices import Slice, dominant_permille
 from vxpu.states import LeaseState
+
+LONGEST_WINDOW = timedelta(hours=1)
 
 _DELIVERED = """
 SELECT device_id, permille, mib, device_mib, span FROM allocator_delivered(NULL, %s, %s) ORDER BY lower(span)
@@ -57,6 +59,24 @@ def used_permille_s(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -
     return int(windows.aggregate(total=Sum("used_permille_s"))["total"] or 0)
 
 
+def unread_spans(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -> list[tuple[datetime, datetime]]:
+    """Where windows were measured that could not tell the use, within [starts_at, ends_at): in order, joined."""
+    windows = UsageWindow.objects.filter(
+        lease_id=lease_id, used_permille_s__isnull=True, window_start__lt=ends_at,
+        window_start__gt=starts_at - LONGEST_WINDOW,
+    )  # fmt: skip
+    found: list[tuple[datetime, datetime]] = []
+    for start, window_s in windows.order_by("window_start").values_list("window_start", "window_s"):
+        first, last = max(start, starts_at), min(start + timedelta(seconds=window_s), ends_at)
+        if first >= last:
+            continue
+        if found and found[-1][1] >= first:
+            found[-1] = (found[-1][0], max(found[-1][1], last))
+        else:
+            found.append((first, last))
+    return found
+
+
 def device_idle(*, device_id: UUID, starts_at: datetime, ends_at: datetime) -> IdleReport:
     """One sweep over the calendar of delivered time, independent of every charge."""
     with connection.cursor() as cursor:
@@ -93,7 +113,7 @@ def usage_report(*, lease_id: UUID) -> UsageReport:
     return UsageReport(
         lease_id=lease_id,
         windows_counted=len(seen),
-        used_permille_s=int(sums["used"] or 0),
+        used_permille_s=None if seen and sums["used"] is None else int(sums["used"] or 0),
         granted_permille_s=int(sums["granted"] or 0),
         peak_mib=sums["peak"],
         seqs_missing=sum(gap.last_seq - gap.first_seq + 1 for gap in gaps),

@@ -61,7 +61,7 @@ def _implausible(event: UsageEvent, lease: Lease | None) -> str:
     if data.window_start.microsecond or int(data.window_start.timestamp()) % data.window_s:
         return "off_grid"
     most = WHOLE_PERMILLE * data.window_s
-    if data.granted_permille_s > most or data.used_permille_s > most:
+    if max(data.granted_permille_s, data.used_permille_s or 0) > most:
         return "more_than_the_device"
     if data.state in (LeaseState.HELD, LeaseState.ASSIGNED):
         return "not_running"

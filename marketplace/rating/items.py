@@ -15,7 +15,7 @@ from uuid import UUID
 
 from marketplace.rating.spans import Span, cut
 
-Kind = Literal["used", "idle", "reserved"]
+Kind = Literal["used", "idle", "delivered", "reserved"]
 
 
 class NoRate(ValueError):
@@ -50,12 +50,13 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A span with one share and one rate."""
+    """A span with one share and one rate. Not `is_read`: the device could not tell what was used of it."""
 
     span: Span
     dominant_permille: int
     rate: Rate
     text: str
+    is_read: bool = True
 
     @property
     def permille_s(self) -> int:
@@ -114,10 +115,14 @@ def pour(amounts: Sequence[int], *, room: Sequence[int]) -> list[int]:
 
 
 def delivered_items(pieces: Sequence[Piece], *, used_permille_s: Sequence[int]) -> list[Item]:
-    """`used` at most the dominant share, `idle` the rest. `used_permille_s` is as metered, one a piece."""
-    used = pour(used_permille_s, room=[piece.permille_s for piece in pieces])
+    """`used` at most the dominant share, `idle` the rest; `delivered`, all of it, where no use could be read: unknown
+    is not zero. `used_permille_s` is as metered, one a piece."""
+    used = pour(used_permille_s, room=[piece.permille_s if piece.is_read else 0 for piece in pieces])
     items = []
     for piece, amount in zip(pieces, used, strict=True):
+        if not piece.is_read:
+            items.append(Item("delivered", piece.span, piece.permille_s, piece.rate, piece.text))
+            continue
         items.append(Item("used", piece.span, amount, piece.rate, piece.text))
         items.append(Item("idle", piece.span, piece.permille_s - amount, piece.rate, piece.text))
     return [item for item in items if item.quantity]

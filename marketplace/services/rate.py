@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from uuid import UUID
@@ -113,13 +114,17 @@ def rate_bucket(*, row: Reservation, placement: Placement, bucket: datetime, now
     window = spans.Span(bucket, end)
     # Cut by measured use where an invoice begins or ends; else billing would cut in proportion to time.
     borders = billing.period_borders(account_id=row.account_id, starts_at=window.starts_at, ends_at=window.ends_at)
+    unread = allocator.unread_spans(
+        lease_id=placement.lease_id, starts_at=window.starts_at, ends_at=window.ends_at
+    )
+    borders += [at for span in unread for at in span]
     metered = allocator.metered_phases(lease_id=placement.lease_id, now=now)
     phases = [
         (piece, phase)
         for span, phase in _phases_within(metered, window=window)
         for piece in spans.cut(span, borders=[spans.floor_second(at) for at in borders])
     ]
-    items = _delivered(row, placement, phases, window=window)
+    items = _delivered(row, placement, phases, window=window, unread=unread)
     items += _undelivered(row, placement, phases, window=window)
     billing.charge(
         account_id=row.account_id,
@@ -148,14 +153,19 @@ def _phases_within(phases: Sequence[Phase], *, window: spans.Span) -> list[tuple
 
 
 def _delivered(
-    row: Reservation, placement: Placement, phases: list[tuple[spans.Span, Phase]], *, window: spans.Span
+    row: Reservation,
+    placement: Placement,
+    phases: list[tuple[spans.Span, Phase]],
+    *,
+    window: spans.Span,
+    unread: Sequence[tuple[datetime, datetime]],
 ) -> list[Item]:
     pieces: list[Piece] = []
     for span, phase in phases:
         taken = Taken(span, phase.dominant_permille, text_of(row, phase.slice, placement))
-        pieces += split_at_prices(
-            taken, ladder=ladder_of(row, Meter.DELIVERED, span, device_kind=placement.device_kind)
-        )
+        ladder = ladder_of(row, Meter.DELIVERED, span, device_kind=placement.device_kind)
+        is_read = not any(first <= span.starts_at < last for first, last in unread)
+        pieces += [replace(piece, is_read=is_read) for piece in split_at_prices(taken, ladder=ladder)]
     # A window starts on the grid, so the first one of a lease before its ready, and one may straddle a border: each
     # piece gets the windows that start before the next piece, and what is too much for it is poured over.
     edges = [window.starts_at, *(piece.span.starts_at for piece in pieces[1:]), window.ends_at]

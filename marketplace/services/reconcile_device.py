@@ -29,7 +29,7 @@ from vxpu.market import DeviceView
 from vxpu.money import DEVICE_HOUR, ChargeKind, LineView
 from vxpu.units import WHOLE_PERMILLE
 
-DELIVERED = frozenset({ChargeKind.USED, ChargeKind.IDLE})
+DELIVERED = frozenset({ChargeKind.USED, ChargeKind.IDLE, ChargeKind.DELIVERED})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

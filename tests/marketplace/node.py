@@ -65,7 +65,7 @@ class Node:
         with system_scope():
             return next(view for view in allocator.list_devices() if view.key == self.devices[number].key)
 
-    def use(self, lease_id: UUID, *, window_start: datetime, used_permille_s: int, now: datetime) -> str:
+    def use(self, lease_id: UUID, *, window_start: datetime, used_permille_s: int | None, now: datetime) -> str:
         """Send one window of usage; the status it got."""
         lease = self._known()[encode("lse", lease_id)]
         self.seq += 1
@@ -86,14 +86,13 @@ class Node:
             answer = ingest.ingest(node_id=self.id, body=body, encoding="", signature=self.key.sign(body), now=now)
         return str(answer.results[0].status)
 
-    def use_steadily(self, lease_id: UUID, *, since: datetime, until: datetime, permille: int) -> None:
-        """Windows of `permille` over [since, until), borders on the grid, each sent as it ends."""
+    def use_steadily(self, lease_id: UUID, *, since: datetime, until: datetime, permille: int | None) -> None:
+        """Windows of `permille` (None: cannot be read) over [since, until), on the grid, each sent as it ends."""
         step = timedelta(seconds=settings.VXPU_WINDOW_S)
         at = since
         while at < until:
-            status = self.use(
-                lease_id, window_start=at, used_permille_s=permille * settings.VXPU_WINDOW_S, now=at + step
-            )
+            used = None if permille is None else permille * settings.VXPU_WINDOW_S
+            status = self.use(lease_id, window_start=at, used_permille_s=used, now=at + step)
             assert status == "accepted", status
             at += step
 
