@@ -57,7 +57,7 @@ bench: $(VENV)/.dev native ui  ## the figures of docs/performance.md
 
 LINT := style types imports migrations schema docs ui
 lint: $(VENV)/.dev  ## style, types, import contracts, migrations, committed schema, docs, the console's code
-	@$(MAKE) --keep-going $(LINT:%=lint-%)
+	@$(MAKE) --keep-going --jobs 2 --output-sync $(LINT:%=lint-%)
 
 lint-style:
 	@$(PY) -m ruff check .

@@ -22,11 +22,13 @@ PURE = [
     *(f"tests/marketplace/test_rating_{what}.py" for what in ("items", "spans")),
     *(f"tests/agent/test_{what}.py" for what in ("clock", "meter", "reconcile")),
 ]  # fmt: skip
+# Where such tests are (tests/architecture sees to it): collecting all the others takes its time too.
+ALONE = ["tests/config", "tests/e2e", "tests/native", "tests/plumbing"]
 LANES = {
     "fast": ["-n", "2", "-m", "not stack and not native and not soak and not browser"],
     # These measure time, or fill the machine themselves.
-    "alone": ["-m", "(stack or native) and not soak and not browser"],
-    "browser": ["-m", "browser and not soak"],
+    "alone": ["-m", "(stack or native) and not soak and not browser", *ALONE],
+    "browser": ["-m", "browser and not soak", "tests/e2e/browser"],
     "soak": ["-m", "soak"],
     # What one runs between two edits: the pure rooms, the wire, the command line, the house rules.
     "quick": ["-n", "2", "-x", "-m", "not stack and not native and not soak and not browser and not django_db", *PURE],

@@ -97,7 +97,7 @@ def test_kill_9_of_the_launcher_leaves_nothing_and_the_data_is_kept(var: Path) -
         first.read_until("Ctrl-C stops")
         token = (var / "operator.token").read_text().strip()
         first.signal(signal.SIGKILL)
-    with launched(var) as second:
+    with launched(var, "--no-agent") as second:
         second.read_until("Ctrl-C stops")
         web = int(second.state()["urls"]["web"].rpartition(":")[2])
         assert call(web, "GET", "/api/v1/me", token=token)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from uuid import uuid4
 
 import psycopg
 import pytest
@@ -16,14 +17,13 @@ from plumbing.rowsec import system_scope
 from tests.identity.factories import client_for
 from tests.servers import Servers, admin, drop, url_of
 
-pytestmark = pytest.mark.stack
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
 def empty(servers: Servers) -> Iterator[str]:
     """A database without a table."""
-    name = "vxpu_init_test"
+    name = f"vxpu_init_{uuid4().hex[:12]}"
     admin(servers, f"CREATE DATABASE {name} OWNER vxpu_owner")
     yield name
     drop(servers, name)
