@@ -17,4 +17,5 @@ export const NAVIGATION: NavEntry[] = [
   { to: "/reserve", icon: "reserve", label: "shell.nav.reserve", phone: true },
   { to: "/calendar", icon: "calendar", label: "shell.nav.calendar" },
   { to: "/reservations", icon: "reservations", label: "shell.nav.reservations", phone: true },
+  { to: "/cost", icon: "cost", label: "shell.nav.cost", phone: true },
 ];

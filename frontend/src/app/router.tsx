@@ -13,6 +13,7 @@ import { ErrorPage } from "@/app/error-page";
 import { NotFoundPage } from "@/app/not-found-page";
 import { PagePending } from "@/app/page-pending";
 import { Shell } from "@/app/shell";
+import { costSearch } from "@/features/cost/cost-search";
 import { loginSearch } from "@/features/session/login-search";
 import { meQuery } from "@/hooks/use-me";
 import { Problem } from "@/lib/problem";
@@ -78,6 +79,12 @@ const pages = [
     getParentRoute: () => inside,
     path: "/reservations/$id",
     component: lazy(() => import("@/features/lease/lease-page").then((file) => file.LeasePage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/cost",
+    validateSearch: costSearch,
+    component: lazy(() => import("@/features/cost/cost-page").then((file) => file.CostPage)),
   }),
 ] as const;
 

@@ -12,6 +12,7 @@ import { useT } from "@/lib/i18n";
 import { DataTableBar } from "@/components/data-table-bar";
 import { DataTableBody } from "@/components/data-table-body";
 import { toColumnDefs, useKeptColumns, type Column } from "@/components/data-table-columns";
+import { DataTableFoot } from "@/components/data-table-foot";
 import { DataTableHead } from "@/components/data-table-head";
 import { EmptyState } from "@/components/empty-state";
 import classes from "@/components/data-table.module.css";
@@ -36,6 +37,8 @@ type DataTableProps<Row> = {
   tools?: ReactNode;
   /** Shown instead of the table when there is no row at all. */
   empty: ReactNode;
+  /** The sums, by column id, under the rows: of all rows, whatever is filtered. */
+  foot?: Record<string, ReactNode>;
   /** More rows are to be had from the server; `auto` reads them as one comes near the end. */
   more?: { load: () => void; busy: boolean; auto?: boolean } | null;
   /** The server filters and orders: rows stand as they came. A column's id is then the server's word for its order. */
@@ -54,7 +57,7 @@ const fromSorting = (state: SortingState): string => {
 
 /** Rows with a head that stays, order and filter in the address, kept columns, and arrow keys. */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { name, label, columns, rows, rowId, onOpen, tools, empty, more, server = false, count } = props;
+  const { name, label, columns, rows, rowId, onOpen, tools, empty, foot, more, server = false, count } = props;
   const t = useT();
   const scroll = useRef<HTMLDivElement>(null);
   const [filter, setFilter] = useSearchText(props.filterParam ?? "q");
@@ -86,6 +89,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         <table className={classes.table} role="grid" aria-label={label} aria-rowcount={more ? -1 : matching + 1}>
           <DataTableHead table={table} />
           <DataTableBody table={table} scroll={scroll} onOpen={onOpen} onNearEnd={more?.auto && !more.busy ? more.load : undefined} />
+          {foot && <DataTableFoot table={table} foot={foot} />}
         </table>
       </div>
       {matching === 0 && (

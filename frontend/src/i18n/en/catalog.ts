@@ -1,5 +1,6 @@
 import { calendar } from "@/i18n/en/calendar";
 import { common } from "@/i18n/en/common";
+import { cost } from "@/i18n/en/cost";
 import { confirm } from "@/i18n/en/confirm";
 import { home } from "@/i18n/en/home";
 import { isolation } from "@/i18n/en/isolation";
@@ -17,6 +18,7 @@ import { state } from "@/i18n/en/state";
 export const en = {
   calendar,
   common,
+  cost,
   confirm,
   home,
   isolation,

@@ -1,5 +1,6 @@
 import { calendar } from "@/i18n/zh/calendar";
 import { common } from "@/i18n/zh/common";
+import { cost } from "@/i18n/zh/cost";
 import { confirm } from "@/i18n/zh/confirm";
 import { home } from "@/i18n/zh/home";
 import { isolation } from "@/i18n/zh/isolation";
@@ -20,6 +21,7 @@ import type { Shape } from "@/i18n/shape";
 export const zh = {
   calendar,
   common,
+  cost,
   confirm,
   home,
   isolation,
