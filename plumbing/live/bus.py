@@ -11,10 +11,7 @@ import logging
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
-import redis.asyncio
-from django.conf import settings
-
-from plumbing.live.valkey import VALKEY_AWAY, loop_valkey
+from plumbing.live.valkey import VALKEY_AWAY, listening_valkey, loop_valkey
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +20,7 @@ RETRY_S = 1.0
 
 
 class Listener(Protocol):
-    """Called in the loop, in the order of what was said; must not raise."""
+    """Called in the loop, in the order of what was said."""
 
     def hear(self, message: bytes) -> None: ...
 
@@ -69,17 +66,15 @@ class Bus:
     async def _listen(self) -> None:
         while True:
             try:
-                async with (
-                    redis.asyncio.Redis.from_url(settings.REDIS_URL, socket_keepalive=True) as client,
-                    client.pubsub() as pubsub,
-                ):
+                async with listening_valkey() as client, client.pubsub() as pubsub:
                     await pubsub.psubscribe(PREFIX + "*")
                     await self._hear(pubsub)
             except VALKEY_AWAY:
                 log.warning("Valkey is away; nodes are served at their heartbeats", exc_info=True)
-                self.is_up.clear()
-                for listener in tuple(self._listeners.values()):
-                    listener.go_away()
+                if self.is_up.is_set():
+                    self.is_up.clear()
+                    for listener in tuple(self._listeners.values()):
+                        listener.go_away()
                 await asyncio.sleep(RETRY_S)
 
     async def _hear(self, pubsub: Any) -> None:
@@ -89,9 +84,16 @@ class Bus:
                 for listener in tuple(self._listeners.values()):
                     listener.come_back()
             elif message["type"] == "pmessage":
-                listener_of = self._listeners.get(message["channel"].decode())
-                if listener_of is not None:
-                    listener_of.hear(message["data"])
+                self._tell(message["channel"].decode(), message["data"])
+
+    def _tell(self, channel: str, message: bytes) -> None:
+        listener = self._listeners.get(channel)
+        if listener is None:
+            return
+        try:
+            listener.hear(message)
+        except Exception:  # one message that nobody can read must not end the subscription for all
+            log.exception("A message on %s cannot be taken", channel)
 
 
 _buses: WeakKeyDictionary[asyncio.AbstractEventLoop, Bus] = WeakKeyDictionary()

@@ -23,6 +23,13 @@ def _client(url: str) -> redis.Redis:
     return redis.Redis.from_url(url, socket_timeout=2, socket_connect_timeout=2)
 
 
+def listening_valkey() -> redis.asyncio.Redis:
+    """For a subscription: it waits without end, and a broken one is known at once."""
+    return redis.asyncio.Redis.from_url(
+        settings.REDIS_URL, socket_connect_timeout=2, socket_keepalive=True, retry=Retry(NoBackoff(), 0)
+    )
+
+
 def loop_valkey() -> redis.asyncio.Redis:
     """One try: a Valkey that is away must not hold a heartbeat up. Each stream that is read takes a link."""
     return redis.asyncio.Redis.from_url(
