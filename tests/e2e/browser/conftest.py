@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ ARGUMENTS = [
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
 OpenPage = Callable[..., Page]
+_FAILED = pytest.StashKey[list[bool]]()
 _COMPLAINTS: dict[int, list[str]] = {}
 
 
@@ -52,8 +53,22 @@ def _note(page: Page, site: str) -> None:
     page.on("request", lambda asked: None if asked.url.startswith(own) else found.append(f"asked {asked.url}"))
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    item.stash.setdefault(_FAILED, []).append(report.failed)
+    return report
+
+
+def _picture(page: Page, name: str) -> None:
+    """What the browser showed when a test failed: var/test/browser."""
+    folder = ROOT / "var/test/browser"
+    folder.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=folder / f"{name}.png", full_page=True)
+
+
 @pytest.fixture
-def open_page(chromium: Browser, stack: Stack) -> Iterator[OpenPage]:
+def open_page(request: pytest.FixtureRequest, chromium: Browser, stack: Stack) -> Iterator[OpenPage]:
     """``open_page("/offers", viewport=..., color_scheme="dark")``: a page in a new context, nobody logged in."""
     contexts: list[BrowserContext] = []
 
@@ -68,7 +83,9 @@ def open_page(chromium: Browser, stack: Stack) -> Iterator[OpenPage]:
         return page
 
     yield show
-    for context in contexts:
+    for number, context in enumerate(contexts):
+        if any(request.node.stash.get(_FAILED, [])) and context.pages:
+            _picture(context.pages[0], f"{request.node.name}-{number}")
         context.close()
 
 
