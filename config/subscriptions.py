@@ -25,7 +25,7 @@ from marketplace.events import EarlierStartOffered, ReservationConfirmed, Reserv
 SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
     DesiredChanged: [fleet.poke_node],
     NodeRevoked: [fleet.close_node],
-    # The fleet's live topic will listen to this.
+    # The live topics hear of it at once, from the service.
     NodeChanged: [],
     CapacityFreed: [market.place_queued, market.offer_earlier_starts],
     LeaseActivated: [market.reconcile_owner],

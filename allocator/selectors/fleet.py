@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -124,10 +125,19 @@ def _device(row: Any, node: int, slices: list[dict[str, Any]], now: datetime) ->
     """A device that was not read of late has no readings, but it says when it was."""
     device_id, _, model, kind, simulated, capacity_mib, capacity_permille, present, read_at, readings = row
     fresh = read_at is not None and now - read_at <= fresh_for()
-    values = _values(readings) if fresh else {}
-    power_mw = values.get("power_mw")
+    shown = figures(_values(readings) if fresh else {})
     return (
         encode("dev", device_id), node, model, kind, simulated, capacity_mib, capacity_permille, present,
-        health(values), values.get("utilization_permille"), values.get("temperature_c"),
-        None if power_mw is None else round(power_mw / 1000), read_at, slices,
+        shown["health"], shown["use_permille"], shown["temperature_c"], shown["power_w"], read_at, slices,
     )  # fmt: skip
+
+
+def figures(values: Mapping[str, int | None]) -> dict[str, int | None]:
+    """What a map shows of a device's readings."""
+    power_mw = values.get("power_mw")
+    return {
+        "health": health(values),
+        "use_permille": values.get("utilization_permille"),
+        "temperature_c": values.get("temperature_c"),
+        "power_w": None if power_mw is None else round(power_mw / 1000),
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from uuid import UUID
 
 from django.conf import settings
 
@@ -10,6 +11,15 @@ from allocator.events import CapacityFreed, NodeChanged
 from allocator.models import Device, Node, NodeEvent
 from plumbing import outbox
 from plumbing.db import transaction_required
+from plumbing.live.publish import publish
+from vxpu.ids import encode
+
+FLEET_FEED = "fleet"
+
+
+def node_feed(node_id: UUID) -> str:
+    """Where the news of one node is said."""
+    return f"node:{node_id}"
 
 
 @transaction_required
@@ -20,6 +30,9 @@ def note_node(*, node: Node, kind: str, actor: str, reason: str, now: datetime) 
         tenant_id=operator, created_at=now, node=node, kind=kind, actor=actor[:80], reason=reason[:400], at=now
     )
     outbox.publish(NodeChanged(tenant_id=operator, node_id=node.pk, kind=kind, at=now))
+    said = {"node": encode("nod", node.pk), "kind": kind, "at": now.isoformat()}
+    publish(FLEET_FEED, {"nodes": [said]})
+    publish(node_feed(node.pk), said)
 
 
 @transaction_required

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -13,13 +14,16 @@ from allocator.locks import lock_node
 from allocator.models import Device, DeviceReading, Lease, LeaseOutage, Node
 from allocator.models.lease import LIVE, ON_NODE
 from allocator.models.node import NodeState
+from allocator.selectors.fleet import figures
 from allocator.services._desired import Orders, read_orders
 from allocator.services._dirty import mark_dirty
 from allocator.services._end import drain, end
 from allocator.services._move import move
-from allocator.services._node_note import note_node
+from allocator.services._node_note import FLEET_FEED, note_node
 from allocator.services._reports import apply_report, by_lease, close_outage
 from plumbing import db
+from plumbing.live.publish import publish_metrics
+from vxpu.ids import encode
 from vxpu.states import LeaseState
 from vxpu.wire.node import DeviceReport, LeaseReport, Sync
 
@@ -82,6 +86,7 @@ def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -
     DeviceReading.objects.bulk_create(
         readings, update_conflicts=True, unique_fields=["device"], update_fields=["values", "at"]
     )
+    publish_metrics(FLEET_FEED, {"devices": [_figures(reading, now) for reading in readings]})
     absent = [device.pk for device in known.values() if device.is_present]
     if absent:
         Device.objects.filter(pk__in=absent).update(is_present=False)
@@ -91,6 +96,12 @@ def _reading(device: Device, report: DeviceReport, now: datetime) -> DeviceReadi
     values = {name: reading.model_dump(mode="json") for name, reading in report.readings.items()}
     operator = settings.VXPU_OPERATOR_TENANT
     return DeviceReading(tenant_id=operator, created_at=now, device=device, values=values, at=now)
+
+
+def _figures(reading: DeviceReading, now: datetime) -> dict[str, Any]:
+    """As in the fleet's columns."""
+    values = {name: one["value"] for name, one in reading.values.items()}
+    return {"id": encode("dev", reading.device_id), **figures(values), "read_at": now.isoformat()}
 
 
 def _note_silence(leases: Sequence[Lease], silent_since: datetime | None, now: datetime) -> None:
