@@ -19,6 +19,7 @@ log = logging.getLogger(__name__)
 
 NOTHING = "0-0"
 MOST_HELD = 1000
+EARLY = 0.4
 
 
 def number_of(seq: str) -> tuple[int, int]:
@@ -86,11 +87,14 @@ class Room:
             subscription.take_delta(seq, data)
 
     def metrics(self, data: Any) -> None:
-        """At most one frame a period; what comes in between is merged into the next."""
+        """One frame a period, on the long run; what comes in between is merged into the next.
+
+        A frame may be a little early, or a late one would put off all that follow it at the same pace.
+        """
         self._waiting = data if self._waiting is None else self._spec.merge(self._waiting, data)
         if self._timer is None:
             loop = asyncio.get_running_loop()
-            self._timer = loop.call_at(max(loop.time(), self._next_at), self._flush)
+            self._timer = loop.call_at(max(loop.time(), self._next_at - EARLY * self._spec.period_s), self._flush)
 
     def close(self) -> None:
         if self._timer is not None:
@@ -100,7 +104,7 @@ class Room:
 
     def _flush(self) -> None:
         self._timer = None
-        self._next_at = asyncio.get_running_loop().time() + self._spec.period_s
+        self._next_at = max(self._next_at, asyncio.get_running_loop().time()) + self._spec.period_s
         data, self._waiting = self._waiting, None
         at, texts = timezone.now(), dict[str, str]()
         for subscription in self.subscriptions:
