@@ -1,7 +1,7 @@
 """A thousand tabs on one sockets' process: `python -m tests.bench.bench_sockets [--quick]`.
 
 Idle ones first: memory and CPU of the process while each watches its tenant's reservations (heartbeats every 15 s and
-the judge included). Then a node samples a lease twice a second and some, then all, of the tabs watch it: the time from the
+the judge included). Then a node samples a lease twice a second; some, then all, of the tabs watch it: the time from the
 node's reading to the frame in the client. They share the machine; client and node are one process, the server another.
 """
 
