@@ -228,7 +228,10 @@ def _amounts(account_id: UUID, edges: Sequence[datetime]) -> list[cells.Amount]:
     values: dict[str, Any] = {"account": account_id, "edges": list(edges), "first": edges[0], "last": edges[-1]}
     with connection.cursor() as cursor:
         cursor.execute(_AMOUNTS, values)
-        found = [cells.Amount(*row[:5], int(row[5])) for row in cursor.fetchall()]
+        found = [
+            cells.Amount(source, kind, unit_price, divisor, cell, int(quantity))
+            for source, kind, unit_price, divisor, cell, quantity in cursor.fetchall()
+        ]
     across = (
         live_charges()
         .filter(account_id=account_id, starts_at__lt=edges[-1], ends_at__gt=edges[0])

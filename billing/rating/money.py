@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
-from math import lcm
+from math import floor
 
 PRICE_PLACES = 10
 # Decimals beyond the minor unit at which an amount is shown that no invoice has rounded yet.
@@ -120,10 +120,11 @@ def share_fine(amounts: Sequence[Fraction], currency: str) -> list[Decimal]:
     """Amounts that are not negative, each at two decimals beyond the minor unit, that add up to their exact sum
     rounded there once (by largest remainder): however a total is grouped, it is the same total."""
     places = exponent_of(currency) + FINE_PLACES
-    total = round_minor(sum(amounts, Fraction(0)) * 10**places)
-    common = lcm(*(amount.denominator for amount in amounts)) if amounts else 1
-    weights = [int(amount * common) for amount in amounts]
-    parts = share_out(total, weights) if any(weights) else [0] * len(weights)
+    scaled = [amount * 10**places for amount in amounts]
+    parts = [floor(amount) for amount in scaled]
+    by_remainder = sorted(range(len(parts)), key=lambda at: (parts[at] - scaled[at], at))
+    for at in by_remainder[: round_minor(sum(scaled, Fraction(0))) - sum(parts)]:
+        parts[at] += 1
     return [Decimal(part).scaleb(-places, context=_WIDE) for part in parts]
 
 

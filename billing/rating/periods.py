@@ -73,7 +73,7 @@ def days_between(starts_at: datetime, ends_at: datetime, zone: str) -> list[tupl
     day = starts_at.astimezone(zone_of(zone)).date()
     found = []
     while (whole := local_day(day, zone)).starts_at < ends_at:
-        if whole.ends_at > starts_at:  # where the clocks skip a whole day, that day is empty
+        if max(whole.starts_at, starts_at) < whole.ends_at:  # where the clocks skip a whole day, that day is empty
             found.append((day, Span(max(whole.starts_at, starts_at), min(whole.ends_at, ends_at))))
         day += timedelta(days=1)
     return found

@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from marketplace.models import Notice
+from marketplace.services.news import tell_event
 from plumbing.db import transaction_required
 
 
@@ -27,3 +28,4 @@ def note(
         tenant_id=tenant_id, kind=kind, subject=subject, project_id=project_id, actor=actor[:80],
         reason=reason[:400], data=dict(data or {}), created_at=now,
     )  # fmt: skip
+    tell_event(tenant_id=tenant_id, project_id=project_id, kind=kind, subject=subject)

@@ -14,6 +14,7 @@ from identity import facade as identity
 from marketplace import selectors
 from marketplace.errors import BookExists, PriceOverlaps, PriceStarted, WrongPeriod
 from marketplace.models import ANY_SKU, SINCE_EVER, Meter, Price, PriceBook
+from marketplace.services.news import tell_price
 from plumbing import db
 from plumbing.errors import Invalid
 
@@ -97,6 +98,7 @@ def set_end(price: Price, *, ends_at: datetime) -> Price:
             "Only the end of a started price can be set, and not into the past.",
             suggestion="Choose an end that is ahead, and that no later price overlaps.",
         ) from error
+    tell_price(sku=price.sku, tenant_id=price.book.for_tenant_id)
     return price
 
 
@@ -118,6 +120,7 @@ def _insert(
             f"{sku} ({meter}) has a price in that time.",
             suggestion='End that one first, or send "ends_previous": true.',
         ) from error
+    tell_price(sku=sku, tenant_id=book.for_tenant_id)
     return price
 
 

@@ -18,7 +18,7 @@ from marketplace.models import Reservation, ReservationState
 from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota, check_wish
 from marketplace.services._transition import SYSTEM, amend, move
-from marketplace.services.news import tell
+from marketplace.services.news import tell, tell_wait
 from marketplace.services.wish import slice_of, wish_again
 from plumbing import db, outbox
 from plumbing.errors import DomainError
@@ -123,8 +123,10 @@ def expire(*, reservation_id: UUID, now: datetime) -> None:
 def note_wait(*, reservation_id: UUID, refused: DomainError) -> None:
     """Nothing waits in silence: the reason and the estimate of the last try."""
     row = locks.lock_reservation(reservation_id=reservation_id)
-    if row.state == ReservationState.QUEUED:
-        amend(row, waits_for=main_constraint(refused), estimated_start_at=free_at(refused))
+    told = {"waits_for": main_constraint(refused), "estimated_start_at": free_at(refused)}
+    if row.state == ReservationState.QUEUED and told != {name: getattr(row, name) for name in told}:
+        amend(row, **told)
+        tell_wait(row)
 
 
 def position_of(row: Reservation) -> Position | None:

@@ -8,6 +8,7 @@ from uuid import UUID
 from marketplace import locks
 from marketplace.models import Reach, Reservation
 from marketplace.services._transition import amend
+from marketplace.services.news import tell
 from plumbing import db
 
 
@@ -15,4 +16,8 @@ from plumbing import db
 def rename(*, reach: Reach, reservation_id: UUID, name: str, actor: str, now: datetime) -> Reservation:  # noqa: ARG001
     """Any state, also an ended one. Raises NotFound."""
     row = locks.lock_reservation(reservation_id=reservation_id, reach=reach)
-    return row if row.name == name else amend(row, name=name)
+    if row.name == name:
+        return row
+    amend(row, name=name)
+    tell(row)
+    return row

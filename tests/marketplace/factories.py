@@ -86,7 +86,8 @@ def make_order(buyer: Buyer, **over: Any) -> Order:
     return Order(**wanted)
 
 
-def buy(buyer: Buyer, *, now: datetime = NOON, name: str = "", **over: Any) -> Reservation:
+def buy(buyer: Buyer, *, now: datetime = NOON, **over: Any) -> Reservation:
+    name = over.pop("name", "")
     with system_scope():
         return reserve.reserve(
             order=make_order(buyer, **over), requested_by=buyer.person.user.pk, actor="user:test", now=now, name=name
