@@ -9,7 +9,6 @@ screen. Bundle sizes come from the build's manifest.
 from __future__ import annotations
 
 import argparse
-import json
 import logging
 import os
 import statistics
@@ -17,14 +16,13 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from config.demo.cast import Tenant, make_tenant, publish_prices, put_on_the_shelf
 from config.demo.rest import Api
 from config.stack import Stack
-from tests.deploy.test_console_build import UI, closure, packed
+from tests.deploy.console_build import closure, entry_of, packed, read_manifest
 from tests.e2e.browser.conftest import ARGUMENTS, log_in
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -85,10 +83,9 @@ def choosing(browser: Browser, site: str, tenant: Tenant, times: int) -> dict[st
 
 
 def bundle() -> dict[str, float]:
-    """kB (1000 bytes) by gzip: what a browser loads before the page runs, each page that has a chunk, and everything."""
-    manifest: dict[str, Any] = json.loads((UI / "vite/manifest.json").read_text())
-    entry = next(key for key, chunk in manifest.items() if chunk.get("isEntry"))
-    initial = closure(manifest, entry)
+    """kB (1000 bytes) by gzip: what a browser loads before the page runs, each page's own chunk, and everything."""
+    manifest = read_manifest()
+    initial = closure(manifest, entry_of(manifest))
     pages = [key for key in manifest if key.endswith("-page.tsx")]
     own = {Path(key).stem: packed(closure(manifest, key) - initial) / 1000 for key in sorted(pages)}
     whole = packed(set().union(*(closure(manifest, key) for key in manifest))) / 1000

@@ -2,45 +2,24 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from config.console import PLACEHOLDER
+from tests.deploy.console_build import UI, closure, entry_of, packed, read_manifest
 
-UI = Path(__file__).resolve().parents[2] / "config/ui"
 FIRST_PAGE_BYTES = 200_000
 
 
 @pytest.fixture(scope="module")
 def manifest() -> dict[str, Any]:
-    """Vite's own list of what was built from what."""
-    file = UI / "vite/manifest.json"
-    assert file.exists(), "the console is not built: make ui"
-    return dict(json.loads(file.read_text()))
-
-
-def closure(manifest: dict[str, Any], key: str) -> set[str]:
-    """The files that a browser loads for this chunk before anything of it runs."""
-    seen, left, files = {key}, [key], set[str]()
-    while left:
-        chunk = manifest[left.pop()]
-        files |= {chunk["file"], *chunk.get("css", [])}
-        left += [one for one in chunk.get("imports", []) if one not in seen]
-        seen.update(chunk.get("imports", []))
-    return files
-
-
-def packed(files: set[str]) -> int:
-    return sum(len(gzip.compress((UI / "files/ui" / name).read_bytes())) for name in files)
+    return read_manifest()
 
 
 def test_each_first_page_is_within_its_budget(manifest: dict[str, Any]) -> None:
-    entry = next(key for key, chunk in manifest.items() if chunk.get("isEntry"))
+    entry = entry_of(manifest)
     initial = closure(manifest, entry)
     pages = [key for key in manifest if re.search(r"/(home|login)-page\.tsx$", key)]
     assert len(pages) == 2
