@@ -6,9 +6,9 @@ import classes from "./calendar.module.css";
 import { DeviceRowView } from "./device-row";
 import type { Drawing } from "./drawing";
 import { GroupRowView } from "./group-row";
-import { Lines, NowLayer } from "./lines";
+import { Lines, NowLine } from "./lines";
 import type { Mark } from "./mark";
-import { HOUR_MS, placeOf, type Range, type View } from "./range";
+import { HOUR_MS, LABEL_PX, placeOf, type Range, type View } from "./range";
 import { heightOf, type Row } from "./rows";
 import { TimeHeader } from "./time-header";
 import type { Board } from "./use-board";
@@ -22,19 +22,17 @@ type CalendarGridProps = {
   range: Range;
   zone: string;
   board: Board;
-  names: ReadonlyMap<string, string>;
   onToggle: (id: string) => void;
   /** Keys reached a row or a time. */
   onMove: (row: Row, drawing: Drawing | null) => void;
 };
 
-const LABEL_PX = 208;
 /** Less, and a quarter of an hour is too narrow to hit. */
-const LEAST_PX_PER_HOUR: Record<View, number> = { day: 34, "3days": 22, week: 14 };
+const LEAST_PX_PER_HOUR: Record<View, number> = { day: 28, "3days": 22, week: 14 };
 const NO_MARKS: Mark[] = [];
 
 export function CalendarGrid(props: CalendarGridProps) {
-  const { rows, devices, view, range, zone, board, names, onToggle, onMove } = props;
+  const { rows, devices, view, range, zone, board, onToggle, onMove } = props;
   const t = useT();
   const { ref: sized, width: outer } = useElementSize<HTMLDivElement>();
   const scroller = useRef<HTMLDivElement | null>(null);
@@ -55,7 +53,7 @@ export function CalendarGrid(props: CalendarGridProps) {
     onToggle,
     onMove: moved,
     onEnter: () => {
-      board.wantsFocus.current = true;
+      board.wishFocus();
       board.dispatch({ type: "enter" });
     },
   });
@@ -99,7 +97,7 @@ export function CalendarGrid(props: CalendarGridProps) {
           </div>
         </div>
         <div className={classes.body} role="rowgroup" style={{ height: virtual.getTotalSize(), width: width + LABEL_PX }} {...pointer}>
-          <Lines range={range} zone={zone} width={width} />
+          <Lines range={range} zone={zone} now={board.now} width={width} />
           {virtual.getVirtualItems().map((seen) => {
             const row = rows[seen.index];
             if (!row) return null;
@@ -119,13 +117,12 @@ export function CalendarGrid(props: CalendarGridProps) {
                 range={range}
                 zone={zone}
                 marks={board.marks.get(row.id) ?? NO_MARKS}
-                names={names}
               />
             ) : (
               <GroupRowView key={row.id} {...common} row={row} onToggle={onToggle} />
             );
           })}
-          <NowLayer range={range} now={board.now} width={width} />
+          <NowLine range={range} now={board.now} width={width} />
         </div>
       </div>
     </div>
@@ -140,13 +137,13 @@ function reveal(scroller: HTMLElement, x: number): void {
 }
 
 /** A range that holds now opens at it, a little to the right of the labels. */
-function useStartAtNow(scroller: { current: HTMLElement | null }, range: Range, now: number, width: number): void {
+function useStartAtNow(scrollerRef: { current: HTMLElement | null }, range: Range, now: number, width: number): void {
   const opened = useRef("");
   useEffect(() => {
     const screen = `${range.from} ${range.to}`;
-    if (!scroller.current || opened.current === screen) return;
+    if (!scrollerRef.current || opened.current === screen) return;
     opened.current = screen;
     const at = placeOf(now, range);
-    scroller.current.scrollLeft = at > 0 && at < 1 ? Math.max(0, at * width - 80) : 0;
-  }, [scroller, range, now, width]);
+    scrollerRef.current.scrollLeft = at > 0 && at < 1 ? Math.max(0, at * width - 80) : 0;
+  }, [scrollerRef, range, now, width]);
 }

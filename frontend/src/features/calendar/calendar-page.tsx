@@ -14,7 +14,6 @@ import { SizePicker } from "./size-picker";
 import { DateBar, FilterBar } from "./toolbar";
 import { useAvailability, useCalendarNews } from "./use-availability";
 import { useCalendarParams } from "./use-calendar-params";
-import { useMyReservations } from "./use-my-reservations";
 import { WideCalendar } from "./wide-calendar";
 
 /** The fleet's time: what is taken, what is free for a size, and four ways to reserve. */
@@ -26,7 +25,6 @@ export function CalendarPage() {
   const view = isPhone ? "3days" : params.view;
   const range = useMemo(() => rangeOf(view, params.date, zone), [view, params.date, zone]);
   const { data, error, refetch, isPlaceholderData } = useAvailability(range, params.size);
-  const mine = useMyReservations();
   useCalendarNews();
   const items = data?.items;
   const models = useMemo(() => choices(items ?? [], "model"), [items]);
@@ -42,7 +40,7 @@ export function CalendarPage() {
         {error && <ProblemAlert problem={error} retry={() => void refetch()} />}
         {!items && !error && <SkeletonRows rows={12} height={34} />}
         {items && isPhone && (
-          <PhoneCalendar items={items} size={params.size} onSize={change} range={range} zone={zone} reservations={mine.data} />
+          <PhoneCalendar items={items} size={params.size} onSize={change} range={range} zone={zone} />
         )}
         {items && !isPhone && (
           <WideCalendar
@@ -52,7 +50,6 @@ export function CalendarPage() {
             change={change}
             range={range}
             zone={zone}
-            names={mine.names}
           />
         )}
       </div>

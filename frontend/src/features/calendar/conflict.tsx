@@ -10,6 +10,8 @@ import { deviceName, periodOf } from "./words";
 type ConflictProps = {
   /** Somebody was faster between the price and the purchase. */
   isLost: boolean;
+  /** One device was asked for: only what holds of that one is a reason. */
+  isNamed: boolean;
   detail: string;
   constraints: Record<string, number>;
   ways: Way[];
@@ -19,11 +21,11 @@ type ConflictProps = {
 };
 
 /** It does not fit: why, and ways out that one click takes. */
-export function Conflict({ isLost, detail, constraints, ways, items, zone, onTake }: ConflictProps) {
+export function Conflict({ isLost, isNamed, detail, constraints, ways, items, zone, onTake }: ConflictProps) {
   const t = useT();
-  const reasons = Object.entries(constraints).map(([name, n]) =>
-    t("calendar.ruled_out", { reason: constraintText(name, t), n }),
-  );
+  const reasons = Object.entries(constraints)
+    .filter(([name]) => !isNamed || name !== "other_device")
+    .map(([name, n]) => (isNamed ? constraintText(name, t) : t("calendar.ruled_out", { reason: constraintText(name, t), n })));
   return (
     <Alert
       role="status"
@@ -33,7 +35,7 @@ export function Conflict({ isLost, detail, constraints, ways, items, zone, onTak
       title={t(isLost ? "calendar.lost" : "calendar.no_fit")}
     >
       <Stack gap="sm">
-        <Text size="sm">{reasons.length > 0 ? `${reasons.join("; ")}.` : detail}</Text>
+        <Text size="sm">{reasons.length > 0 ? t("calendar.because", { reasons: reasons.join(", ") }) : detail}</Text>
         <Text size="sm" fw={600}>
           {t(ways.length > 0 ? "calendar.ways" : "calendar.no_way")}
         </Text>
@@ -47,7 +49,7 @@ export function Conflict({ isLost, detail, constraints, ways, items, zone, onTak
               justify="flex-start"
               h="auto"
               py={6}
-              styles={{ label: { whiteSpace: "normal", textAlign: "left" } }}
+              styles={{ label: { whiteSpace: "normal", textAlign: "left", fontWeight: 500, lineHeight: 1.3 } }}
               data-next={index === 0 ? "true" : undefined}
               onClick={() => onTake(way)}
             >

@@ -1,4 +1,3 @@
-import { Link } from "@tanstack/react-router";
 import { memo } from "react";
 import { useT } from "@/lib/i18n";
 import { formatMemory } from "@/lib/units";
@@ -21,7 +20,6 @@ type DeviceRowProps = {
   index: number;
   isActive: boolean;
   marks: Mark[];
-  names: ReadonlyMap<string, string>;
 };
 
 const percent = (part: number) => `${part * 100}%`;
@@ -36,11 +34,7 @@ function Label({ item }: { item: Item }) {
   ].filter((note) => note !== false);
   return (
     <div className={classes.device} title={`${item.model} · ${item.device}`}>
-      <div className={classes.deviceName}>
-        <Link to="/devices/$id" params={{ id: item.device }}>
-          {item.model}
-        </Link>
-      </div>
+      <div className={classes.deviceName}>{item.model}</div>
       <div className={classes.deviceNote}>
         <span className={classes.mono}>{tailOf(item.device)}</span>
         {[formatMemory(item.capacity_mib), ...notes].map((note) => ` · ${note}`)}
@@ -50,7 +44,7 @@ function Label({ item }: { item: Item }) {
 }
 
 export const DeviceRowView = memo(function DeviceRowView(props: DeviceRowProps) {
-  const { item, range, zone, width, marks, names } = props;
+  const { item, range, zone, width, marks } = props;
   const t = useT();
   return (
     <div
@@ -74,13 +68,8 @@ export const DeviceRowView = memo(function DeviceRowView(props: DeviceRowProps) 
             <span dir="auto">{one.reason ? t("calendar.maintenance_why", { reason: one.reason }) : t("state.maintenance")}</span>
           </div>
         ))}
-        {boxesOf(item, range).map((box) => (
-          <PieceBox
-            key={`${box.piece.lane} ${box.piece.starts_at}`}
-            box={box}
-            zone={zone}
-            name={names.get(box.piece.reservation ?? "")}
-          />
+        {boxesOf(item, range, width).map((box) => (
+          <PieceBox key={`${box.piece.lane} ${box.piece.starts_at}`} box={box} zone={zone} />
         ))}
         {marks.map((mark) => (
           <MarkBox key={`${mark.kind} ${mark.span.from} ${mark.span.to}`} mark={mark} range={range} zone={zone} />

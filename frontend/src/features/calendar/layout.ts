@@ -4,15 +4,25 @@ import { overlaps, placeOf, type Span } from "./range";
 
 /** A whole device is four times as high as the smallest lane. */
 const WHOLE_PX = 72;
-const LEAST_PX = 18;
+const LEAST_PX = 24;
 const GAP_PX = 2;
 const EDGE_PX = 3;
 /** Room under the lanes to drag over and to see what is free. */
 const FREE_PX = 20;
-const LEAST_ROW_PX = 34;
+const LEAST_ROW_PX = 40;
 
 export type Lane = { top: number; height: number };
-export type Box = { piece: Piece; left: number; width: number; top: number; height: number; cutLeft: boolean; cutRight: boolean };
+export type Box = {
+  piece: Piece;
+  left: number;
+  width: number;
+  top: number;
+  height: number;
+  cutLeft: boolean;
+  cutRight: boolean;
+  /** Too narrow, and too near another one, to be hit for sure: not a target. */
+  isTight: boolean;
+};
 
 export const spanOf = (period: { starts_at: string; ends_at?: string | null }): Span => ({
   from: Date.parse(period.starts_at),
@@ -54,15 +64,34 @@ function lanesEnd(item: Item, range: Span): number {
 export const rowHeight = (item: Item, range: Span): number =>
   Math.max(LEAST_ROW_PX, lanesEnd(item, range) + FREE_PX);
 
-/** Fractions of the range's width, pixels of the row's height. */
-export function boxesOf(item: Item, range: Span): Box[] {
+/** A target's least width (WCAG 2.5.8). */
+const TARGET_PX = 24;
+
+/** Two circles of a target's size around the middles of two targets must not touch. */
+function isTight(box: Box, boxes: Box[], width: number): boolean {
+  const middle = (one: Box) => (one.left + one.width / 2) * width;
+  if (box.width * width >= TARGET_PX) return false;
+  return boxes.some((other) => {
+    if (other === box || other.piece.lane !== box.piece.lane || other.piece.reservation === null) return false;
+    const reach = Math.max(TARGET_PX, other.width * width) / 2 + TARGET_PX / 2;
+    return Math.abs(middle(other) - middle(box)) < reach;
+  });
+}
+
+/** Fractions of the range's width, pixels of the row's height. `width` is the range's, in pixels. */
+export function boxesOf(item: Item, range: Span, width: number): Box[] {
+  const boxes = placed(item, range);
+  return boxes.map((box) => ({ ...box, isTight: isTight(box, boxes, width) }));
+}
+
+function placed(item: Item, range: Span): Box[] {
   const lanes = lanesOf(item, range);
   return visible(item, range).map((piece) => {
     const span = spanOf(piece);
     const lane = lanes.get(piece.lane) ?? { top: EDGE_PX, height: LEAST_PX };
-    const { left, width } = stretch(span, range);
     const height = pixels(dominantOf(piece, item));
-    return { piece, left, width, top: lane.top, height, cutLeft: span.from < range.from, cutRight: span.to > range.to };
+    const cut = { cutLeft: span.from < range.from, cutRight: span.to > range.to };
+    return { piece, ...stretch(span, range), top: lane.top, height, ...cut, isTight: false };
   });
 }
 

@@ -17,7 +17,7 @@ export function Legend({ size }: { size: Size }) {
       </span>
       <span>
         <i className={classes.legendOther} />
-        {t("calendar.legend_other")}
+        {t("calendar.legend_taken")}
       </span>
       <span>
         <i className={classes.legendMaintenance} />

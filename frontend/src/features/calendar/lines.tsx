@@ -6,13 +6,18 @@ type LinesProps = { range: Range; zone: string; now: number; width: number };
 
 const percent = (part: number) => `${part * 100}%`;
 
-/** Hours and days behind the rows: one layer for all of them. */
-export function Lines({ range, zone, width }: Omit<LinesProps, "now">) {
+const isIn = (range: Range, now: number) => range.from <= now && now < range.to;
+
+/** Hours, days and the past, dimmed, behind the rows: one layer for all of them. */
+export function Lines({ range, zone, now, width }: LinesProps) {
   const every = ticksEvery(range, width);
   const starts = new Set(range.days.map((day) => day.from));
   const ticks = range.days.flatMap((day) => ticksOf(day, zone, every)).filter((tick) => !starts.has(tick.at));
   return (
     <div className={classes.lines} style={{ width }} aria-hidden="true">
+      {now > range.from && (
+        <div className={classes.pastShade} style={{ width: percent(Math.min(1, placeOf(now, range))) }} />
+      )}
       {ticks.map((tick) => (
         <div key={tick.at} className={classes.hourLine} style={{ left: percent(placeOf(tick.at, range)) }} />
       ))}
@@ -23,14 +28,12 @@ export function Lines({ range, zone, width }: Omit<LinesProps, "now">) {
   );
 }
 
-/** What is over is dimmed; a line says where now is. Lies above the rows. */
-export function NowLayer({ range, now, width }: Omit<LinesProps, "zone">) {
-  const at = Math.min(1, placeOf(now, range));
-  if (at <= 0) return null;
+/** Where now is; lies above the rows. */
+export function NowLine({ range, now, width }: Omit<LinesProps, "zone">) {
+  if (!isIn(range, now)) return null;
   return (
     <div className={`${classes.lines} ${classes.over}`} style={{ width }} aria-hidden="true">
-      <div className={classes.pastShade} style={{ width: percent(at) }} />
-      {at < 1 && <div className={classes.nowLine} style={{ left: percent(at) }} />}
+      <div className={classes.nowLine} style={{ left: percent(placeOf(now, range)) }} />
     </div>
   );
 }

@@ -34,8 +34,10 @@ export function MarkBox({ mark, range, zone }: MarkBoxProps) {
     );
   }
   const isClash = mark.kind === "clash";
+  // Near the end of the row the words lean to the left, or they would be cut.
+  const lean = left > 0.6 ? classes.atEnd : "";
   return (
-    <div className={`${classes.mark} ${isClash ? classes.clash : ""}`} style={style}>
+    <div className={`${classes.mark} ${isClash ? classes.clash : ""} ${lean}`} style={style}>
       <span>
         {isClash ? (
           <>

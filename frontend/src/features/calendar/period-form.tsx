@@ -1,12 +1,13 @@
-import { Button, Group, Select, Stack } from "@mantine/core";
+import { Button, Group, Stack } from "@mantine/core";
 import { useT } from "@/lib/i18n";
 import { formatDuration } from "@/lib/units";
 import type { Chosen } from "./drawing";
 import { meaningOf, textOf, typedOf, type FormText } from "./form-text";
 import { InstantField } from "./instant-field";
+import { DeviceSelect } from "./device-select";
 import { HOUR_MS } from "./range";
 import type { Item } from "./types";
-import { tailOf } from "./words";
+import { useLatest } from "./use-latest";
 import { instantOf } from "./when";
 
 type PeriodFormProps = {
@@ -18,8 +19,6 @@ type PeriodFormProps = {
 };
 
 const LENGTHS_H = [1, 2, 4, 8, 24];
-/** A list of a thousand is searched, not scrolled. */
-const SHOWN = 50;
 
 /** What to reserve, typed: the same as drawing it. */
 export function PeriodForm({ items, text, earliest, onEdit }: PeriodFormProps) {
@@ -30,25 +29,14 @@ export function PeriodForm({ items, text, earliest, onEdit }: PeriodFormProps) {
     const edited = { ...text, ...change };
     onEdit(edited, meaningOf(edited, earliest).chosen);
   };
+  const setDevice = useLatest((device: string | null) => edit({ device }));
   const lasting = (hours: number) => {
     const begin = from ?? earliest;
     edit({ start: typedOf(begin, text.zone), end: typedOf(begin + hours * HOUR_MS, text.zone) });
   };
   return (
     <Stack gap="sm">
-      <Select
-        label={t("calendar.device")}
-        value={text.device ?? ""}
-        data={[
-          { value: "", label: t("calendar.any_device") },
-          ...items.map((item) => ({ value: item.device, label: `${item.model} ${tailOf(item.device)} · ${item.hostname}` })),
-        ]}
-        searchable
-        limit={SHOWN}
-        allowDeselect={false}
-        nothingFoundMessage={t("calendar.no_such_device")}
-        onChange={(value) => edit({ device: value === "" ? null : value })}
-      />
+      <DeviceSelect items={items} value={text.device} onChange={setDevice} />
       <InstantField
         label={t("calendar.start")}
         zone={text.zone}

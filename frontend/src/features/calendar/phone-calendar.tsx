@@ -1,8 +1,8 @@
 import { Stack, VisuallyHidden } from "@mantine/core";
 import { useRef } from "react";
 import { useT } from "@/lib/i18n";
+import { ProblemAlert } from "@/components/problem-alert";
 import { SkeletonRows } from "@/components/skeleton-rows";
-import type { Reservation } from "@/lib/reservation";
 import { AgendaList } from "./agenda-list";
 import classes from "./calendar.module.css";
 import type { Range } from "./range";
@@ -11,6 +11,7 @@ import { sayAnswer } from "./say";
 import type { Item, Size } from "./types";
 import { useBoard } from "./use-board";
 import { useFocusAnswer } from "./use-focus-answer";
+import { useMyReservations } from "./use-my-reservations";
 
 type PhoneCalendarProps = {
   items: Item[];
@@ -18,19 +19,20 @@ type PhoneCalendarProps = {
   onSize: (size: Size) => void;
   range: Range;
   zone: string;
-  /** Not known yet. */
-  reservations: Reservation[] | undefined;
 };
 
 /** A list a day of what the viewer has, and the form. */
-export function PhoneCalendar({ items, size, onSize, range, zone, reservations }: PhoneCalendarProps) {
+export function PhoneCalendar({ items, size, onSize, range, zone }: PhoneCalendarProps) {
   const t = useT();
   const board = useBoard(items, size, onSize);
+  const mine = useMyReservations();
   const panel = useRef<HTMLElement | null>(null);
   useFocusAnswer(board, panel);
   return (
     <Stack gap="lg">
-      {reservations ? <AgendaList range={range} zone={zone} reservations={reservations} /> : <SkeletonRows rows={3} height={48} />}
+      {mine.error && <ProblemAlert problem={mine.error} retry={() => void mine.refetch()} />}
+      {mine.isPending && <SkeletonRows rows={3} height={48} />}
+      {mine.data && <AgendaList range={range} zone={zone} reservations={mine.data} />}
       <section className={classes.panel} aria-label={t("calendar.panel")} ref={panel}>
         <ReservePanel board={board} items={items} zone={zone} />
       </section>

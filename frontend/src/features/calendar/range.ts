@@ -3,6 +3,8 @@ import { nearestInstant, offsetText, startOfDay, toLocalText, zonedParts } from 
 
 export const STEP_MS = 900_000;
 export const HOUR_MS = 3_600_000;
+/** The column of names; as in the style sheet. */
+export const LABEL_PX = 188;
 
 export const VIEWS = ["day", "3days", "week"] as const;
 export type View = (typeof VIEWS)[number];

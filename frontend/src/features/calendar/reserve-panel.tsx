@@ -6,6 +6,7 @@ import { SkeletonRows } from "@/components/skeleton-rows";
 import { useT } from "@/lib/i18n";
 import type { Problem } from "@/lib/problem";
 import { sizeText } from "@/lib/reservation-words";
+import classes from "./calendar.module.css";
 import { BoughtNote } from "./bought-note";
 import { Conflict } from "./conflict";
 import { linesOf } from "./lines-to-copy";
@@ -14,7 +15,7 @@ import { Terms } from "./terms";
 import type { Item } from "./types";
 import type { Board } from "./use-board";
 import type { Quote } from "./use-quote";
-import { deviceName, periodOf } from "./words";
+import { periodOf } from "./words";
 
 type ReservePanelProps = { board: Board; items: Item[]; zone: string };
 
@@ -28,7 +29,7 @@ export function ReservePanel({ board, items, zone }: ReservePanelProps) {
   return (
     <Stack gap="md">
       <div>
-        <h2>{t("calendar.panel")}</h2>
+        <h2 className={classes.heading}>{t("calendar.panel")}</h2>
         <Text size="xs" c="dimmed">
           {sizeText(size)}
           {project && ` · ${project.name}`}
@@ -43,8 +44,6 @@ export function ReservePanel({ board, items, zone }: ReservePanelProps) {
       {project === null && <Text size="sm">{t("calendar.no_project")}</Text>}
       {chosen && (
         <Text size="sm" fw={600}>
-          {deviceName(t, items.find((item) => item.device === chosen.device), chosen.device)}
-          <br />
           {periodOf(chosen, zone)}
         </Text>
       )}
@@ -81,6 +80,7 @@ function Answer({ board, items, zone }: ReservePanelProps) {
     return (
       <Conflict
         isLost={board.isLost}
+        isNamed={board.state.chosen?.device != null}
         detail={refusal.detail}
         constraints={refusal.constraints}
         ways={ways}

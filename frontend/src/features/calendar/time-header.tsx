@@ -5,6 +5,8 @@ import { dateOf, HOUR_MS, hoursOf, placeOf, ticksOf, type Range } from "./range"
 
 type TimeHeaderProps = { range: Range; zone: string; now: number; /** px of the whole range */ width: number };
 
+const NOW_PX = 44;
+
 const percent = (part: number) => `${part * 100}%`;
 
 /** How many hours apart the ticks stand, so that their labels do not touch. */
@@ -17,6 +19,9 @@ export function TimeHeader({ range, zone, now, width }: TimeHeaderProps) {
   const t = useT();
   const today = dateOf(now, zone);
   const every = ticksEvery(range, width);
+  const isNow = range.from <= now && now < range.to;
+  /** The time of now stands there instead. */
+  const isHidden = (at: number) => isNow && Math.abs(placeOf(at, range) - placeOf(now, range)) * width < NOW_PX;
   return (
     <div className={classes.times} style={{ width }}>
       {range.days.map((day) => (
@@ -33,14 +38,14 @@ export function TimeHeader({ range, zone, now, width }: TimeHeaderProps) {
         </div>
       ))}
       {range.days.flatMap((day) =>
-        ticksOf(day, zone, every).map((tick) => (
+        ticksOf(day, zone, every).filter((tick) => !isHidden(tick.at)).map((tick) => (
           <span key={tick.at} className={classes.tick} style={{ left: percent(placeOf(tick.at, range)) }}>
             {tick.offset !== null && <span className={classes.tickOffset}>{tick.offset.replace("UTC", "")}</span>}
             {tick.label}
           </span>
         )),
       )}
-      {range.from <= now && now < range.to && (
+      {isNow && (
         <span className={classes.nowTag} style={{ left: percent(placeOf(now, range)) }}>
           {formatInstant(now, zone, "time")}
         </span>

@@ -1,4 +1,4 @@
-import { useMemo, useReducer, useRef, useState } from "react";
+import { useMemo, useReducer, useState } from "react";
 import { useNow } from "@/hooks/use-now";
 import { useProject } from "@/hooks/use-project";
 import type { Problem } from "@/lib/problem";
@@ -30,7 +30,11 @@ function marksOf(state: DrawState, quote: Quote | undefined, isRefused: boolean,
   if (chosen) {
     const device = chosen.device ?? quote?.device;
     add(device, { kind: isRefused ? "clash" : "choice", span: chosen });
-    for (const way of ways) add(way.device, { kind: "way", span: way.span, take: () => take(way) });
+    for (const way of ways) {
+      // A smaller size at the same place and time would lie on what does not fit.
+      const isThere = way.device === device && way.span.from === chosen.from && way.span.to === chosen.to;
+      if (!isThere) add(way.device, { kind: "way", span: way.span, take: () => take(way) });
+    }
   }
   if (drawing) add(drawing.device, { kind: "choice", span: spanOfDrawing(drawing) });
   return marks;
@@ -43,8 +47,8 @@ export function useBoard(items: Item[], size: Size, onSize: (size: Size) => void
   const earliest = snapDown(now);
   const [state, send] = useReducer(draw, NOTHING);
   const [bought, setBought] = useState<Bought | null>(null);
-  /** Set while the next answer shall take the focus: somebody works with keys, or a button went away under him. */
-  const wantsFocus = useRef(false);
+  /** Grows when the next answer shall take the focus: somebody works with keys, or a button went away under him. */
+  const [focusWish, wishFocus] = useReducer((count: number) => count + 1, 0);
   const quote = useQuote(state.chosen, size, project?.id ?? null);
   const purchase = usePurchase((made) => {
     setBought(made);
@@ -67,7 +71,7 @@ export function useBoard(items: Item[], size: Size, onSize: (size: Size) => void
     [items, chosen, said, size, earliest],
   );
   const take = (way: Way) => {
-    wantsFocus.current = true;
+    wishFocus();
     if (way.kind === "smaller") onSize(way.size);
     dispatch({ type: "choose", chosen: { device: way.device, ...way.span } });
   };
@@ -86,7 +90,8 @@ export function useBoard(items: Item[], size: Size, onSize: (size: Size) => void
     take,
     bought,
     forget: () => setBought(null),
-    wantsFocus,
+    focusWish,
+    wishFocus,
     reserve: (name: string) => {
       if (quote.data?.fits && !purchase.isPending) purchase.mutate({ quote: quote.data, name });
     },

@@ -42,11 +42,12 @@ export function useCalendarParams(zone: string): [CalendarParams, (change: Chang
     },
   };
   const change = ({ fitsOnly, ...rest }: Change) => {
-    const fits = fitsOnly === undefined ? {} : { fits: fitsOnly ? 1 : undefined };
-    const empty = Object.fromEntries(Object.entries(rest).map(([name, value]) => [name, value === "" ? undefined : value]));
+    const fits: [string, unknown][] = fitsOnly === undefined ? [] : [["fits", fitsOnly ? 1 : undefined]];
+    const changed = [...Object.entries(rest).map(([name, value]) => [name, value === "" ? undefined : value]), ...fits];
+    const next: Record<string, unknown> = Object.fromEntries(changed);
     void navigate({
       to: ".",
-      search: (before: Record<string, unknown>) => ({ ...before, ...empty, ...fits }),
+      search: (before: Record<string, unknown>) => ({ ...before, ...next }),
       // A typed size is no place to come back to; another day is.
       replace: !("date" in rest) && !("view" in rest),
     });

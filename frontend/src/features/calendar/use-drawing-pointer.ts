@@ -1,6 +1,6 @@
 import { useRef, type Dispatch, type PointerEvent } from "react";
 import type { DrawAction } from "./drawing";
-import { clamp, snapDown, STEP_MS, type Span } from "./range";
+import { clamp, LABEL_PX, snapDown, STEP_MS, type Span } from "./range";
 
 type Press = { device: string; slot: number; x: number; track: HTMLElement; isDrag: boolean };
 
@@ -69,5 +69,5 @@ function scrollAlong(scroller: HTMLElement | null, x: number): void {
   if (!scroller) return;
   const { left, right } = scroller.getBoundingClientRect();
   if (x > right - EDGE_PX) scroller.scrollLeft += EDGE_PX / 2;
-  else if (x < left + EDGE_PX + 208) scroller.scrollLeft -= EDGE_PX / 2;
+  else if (x < left + EDGE_PX + LABEL_PX) scroller.scrollLeft -= EDGE_PX / 2;
 }

@@ -1,8 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo } from "react";
 import { api, dataOf } from "@/lib/api";
 import { keys } from "@/lib/query-keys";
-import { type Reservation } from "@/lib/reservation";
+import type { Reservation } from "@/lib/reservation";
 
 /** A thousand at most: nobody reads more in a calendar. */
 const PAGES = 5;
@@ -20,14 +19,10 @@ async function readLive(signal: AbortSignal): Promise<Reservation[]> {
   return found;
 }
 
-/** What the viewer may see that has not ended, and what each is called. */
-export function useMyReservations() {
-  const query = useQuery({
+/** What the viewer may see that has not ended. */
+export const useMyReservations = () =>
+  useQuery({
     queryKey: keys.reservations({ calendar: "live" }),
     queryFn: ({ signal }) => readLive(signal),
     refetchInterval: 60_000,
   });
-  const { data } = query;
-  const names = useMemo(() => new Map((data ?? []).map((one) => [one.id, one.name])), [data]);
-  return { ...query, names };
-}

@@ -17,7 +17,7 @@ export function usePurchase(onBought: (bought: Bought) => void) {
   const keyOf = useOneKey();
   return useMutation<Bought, Problem, Intent>({
     mutationFn: ({ quote, name }) => {
-      const body = { quote: quote.id, name };
+      const body = { quote: quote.id, name, queue: false };
       const header = { "Idempotency-Key": keyOf(body) };
       return dataOf(api.POST("/api/v1/reservations", { params: { header }, body }));
     },

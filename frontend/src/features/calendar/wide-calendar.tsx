@@ -25,11 +25,10 @@ type WideCalendarProps = {
   change: (change: Partial<Omit<CalendarParams, "size">> & Partial<CalendarParams["size"]>) => void;
   range: Range;
   zone: string;
-  names: ReadonlyMap<string, string>;
 };
 
 /** The fleet's time on a grid, and the panel in which each of the four ways to reserve ends. */
-export function WideCalendar({ items, isOld, params, change, range, zone, names }: WideCalendarProps) {
+export function WideCalendar({ items, isOld, params, change, range, zone }: WideCalendarProps) {
   const t = useT();
   const me = useMe();
   const board = useBoard(items, params.size, change);
@@ -54,8 +53,9 @@ export function WideCalendar({ items, isOld, params, change, range, zone, names 
   const onEscape = (event: KeyboardEvent) => {
     if (event.key !== "Escape" || event.defaultPrevented || !(board.state.drawing || board.state.chosen)) return;
     board.dispatch({ type: "cancel" });
-    setSaid(t("calendar.say_cancelled"));
     panel.current?.closest(`.${classes.board}`)?.querySelector<HTMLElement>("[role=treegrid]")?.focus();
+    // After the focus, which says where it is.
+    setSaid(t("calendar.say_cancelled"));
   };
 
   if (items.length === 0) {
@@ -72,8 +72,8 @@ export function WideCalendar({ items, isOld, params, change, range, zone, names 
       {fitsNowhere && (
         <NextFit size={params.size} range={range} zone={zone} onJump={(at) => change({ date: dateOf(at, zone) })} />
       )}
-      {/* Escape gives up from anywhere on the board.
-          eslint-disable-next-line jsx-a11y/no-static-element-interactions */}
+      {/* Escape gives up from anywhere on the board. */}
+      {/* eslint-disable-next-line jsx-a11y/no-static-element-interactions */}
       <div className={classes.board} onKeyDown={onEscape} aria-busy={isOld}>
         <div className={classes.main}>
           {rows.length === 0 ? (
@@ -94,7 +94,6 @@ export function WideCalendar({ items, isOld, params, change, range, zone, names 
               range={range}
               zone={zone}
               board={board}
-              names={names}
               onToggle={onToggle}
               onMove={onMove}
             />
