@@ -18,4 +18,6 @@ export const NAVIGATION: NavEntry[] = [
   { to: "/calendar", icon: "calendar", label: "shell.nav.calendar" },
   { to: "/reservations", icon: "reservations", label: "shell.nav.reservations", phone: true },
   { to: "/cost", icon: "cost", label: "shell.nav.cost", phone: true },
+  { to: "/events", icon: "events", label: "shell.nav.events" },
+  { to: "/access", icon: "access", label: "shell.nav.access" },
 ];

@@ -14,6 +14,7 @@ import { NotFoundPage } from "@/app/not-found-page";
 import { PagePending } from "@/app/page-pending";
 import { Shell } from "@/app/shell";
 import { costSearch } from "@/features/cost/cost-search";
+import { eventsSearch } from "@/features/events/events-search";
 import { loginSearch } from "@/features/session/login-search";
 import { meQuery } from "@/hooks/use-me";
 import { Problem } from "@/lib/problem";
@@ -85,6 +86,18 @@ const pages = [
     path: "/cost",
     validateSearch: costSearch,
     component: lazy(() => import("@/features/cost/cost-page").then((file) => file.CostPage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/access",
+    validateSearch: (raw: Record<string, unknown>) => raw,
+    component: lazy(() => import("@/features/access/access-page").then((file) => file.AccessPage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/events",
+    validateSearch: eventsSearch,
+    component: lazy(() => import("@/features/events/events-page").then((file) => file.EventsPage)),
   }),
 ] as const;
 

@@ -8,11 +8,17 @@ export type ClientFrame =
 export type ServerFrame =
   | { type: "welcome"; session?: string; heartbeat_s: number }
   | { type: "snapshot"; topic: string; seq: string; data: unknown }
+  | { type: "resumed"; topic: string; seq: string }
   | { type: "delta"; topic: string; seq: string; data: unknown }
   | { type: "metrics"; topic: string; at: string; data: unknown }
   | { type: "gap"; topic: string }
   | { type: "refused"; topic: string; code: string; detail: string }
-  | { type: "ping" };
+  | { type: "status"; live: boolean }
+  | { type: "ping" }
+  | { type: "pong" };
+
+/** A frame that is about one topic. */
+export type TopicFrame = Extract<ServerFrame, { topic: string }>;
 
 /** A frame, or null for what is none. A type that we do not know is none: a newer server may send more. */
 export function readFrame(raw: unknown): ServerFrame | null {

@@ -1,5 +1,5 @@
 /** Who listens to what on the live socket, and up to where each topic was read. */
-import type { ClientFrame, ServerFrame, TopicListener } from "@/lib/live-frames";
+import type { ClientFrame, TopicFrame, TopicListener } from "@/lib/live-frames";
 
 type Topic = { listeners: Set<TopicListener>; seq: string | null; refused: boolean };
 
@@ -61,7 +61,7 @@ export class LiveTopics {
     for (const topic of this.topics.values()) topic.refused = false;
   }
 
-  deliver(frame: Exclude<ServerFrame, { type: "welcome" | "ping" }>): void {
+  deliver(frame: TopicFrame): void {
     const topic = this.topics.get(frame.topic);
     // Sent before our unsubscribe arrived.
     if (!topic) return;
@@ -70,6 +70,9 @@ export class LiveTopics {
       case "snapshot":
         topic.seq = frame.seq;
         return each((listener) => listener.onSnapshot?.(frame.data));
+      case "resumed":
+        topic.seq = frame.seq;
+        return;
       case "delta":
         topic.seq = frame.seq;
         return each((listener) => listener.onDelta?.(frame.data));
@@ -80,6 +83,8 @@ export class LiveTopics {
         topic.seq = null;
         return each((listener) => listener.onGap?.());
       case "refused":
+        // Worth another try soon (the client makes it): nobody needs to hear of it.
+        if (frame.code === "unavailable") return;
         topic.refused = true;
         return each((listener) => listener.onRefused?.({ code: frame.code, detail: frame.detail }));
     }

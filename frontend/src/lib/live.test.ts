@@ -150,6 +150,27 @@ describe("the live socket", () => {
     expect(FakeSocket.last().sent).toEqual([{ type: "hello", ticket: "t", v: 1 }]);
   });
 
+  it("asks again for what could not be opened just now", async () => {
+    const { heard, socket } = await listening();
+    socket.say({ type: "refused", topic: "reservations", code: "unavailable", detail: "Later." });
+    await vi.advanceTimersByTimeAsync(5_001);
+    expect(heard.onRefused).not.toHaveBeenCalled();
+    expect(socket.sent.at(-1)).toEqual({ type: "subscribe", topic: "reservations" });
+  });
+
+  it("says so while the server itself hears no news, and keeps the number it resumed at", async () => {
+    const { socket } = await listening();
+    socket.say({ type: "status", live: false });
+    expect(client.status.get()).toBe("reconnecting");
+    socket.say({ type: "status", live: true });
+    socket.say({ type: "resumed", topic: "reservations", seq: "5" });
+    expect(client.status.get()).toBe("live");
+    socket.hangUp(1012);
+    await vi.advanceTimersByTimeAsync(501);
+    FakeSocket.last().welcome();
+    expect(FakeSocket.last().sent.at(-1)).toEqual({ type: "subscribe", topic: "reservations", since: "5" });
+  });
+
   it("has metrics stop while the tab is hidden", async () => {
     const { heard, socket } = await listening("lease/lse_x/metrics");
     const hidden = vi.spyOn(document, "hidden", "get").mockReturnValue(true);

@@ -23,6 +23,8 @@ const FIRST_WAIT_MS = 500;
 const LONGEST_WAIT_MS = 30_000;
 /** A page change ends one subscription and begins the next: the socket outlives the moment between. */
 const LINGER_MS = 10_000;
+/** When a topic could not be opened just now. */
+const ASK_AGAIN_MS = 5_000;
 /** No answer to hello for so long is no connection. */
 const PATIENCE_MS = 10_000;
 
@@ -31,6 +33,8 @@ export class LiveClient {
   private readonly topics = new LiveTopics();
   private readonly options: LiveOptions;
   private socket: WebSocket | null = null;
+  /** The server has taken our hello on this socket. */
+  private isWelcome = false;
   private failures = 0;
   /** Counts attempts: the answer to an abandoned one is ignored. */
   private attempt = 0;
@@ -61,7 +65,7 @@ export class LiveClient {
   subscribe(name: string, listener: TopicListener): () => void {
     const isFirst = this.topics.add(name, listener);
     if (this.status.get() === "off") this.connect();
-    else if (isFirst && this.topics.isWanted(name)) this.send(this.topics.subscription(name));
+    else if (isFirst) this.ask(name);
     let isOver = false;
     return () => {
       if (isOver) return;
@@ -114,6 +118,7 @@ export class LiveClient {
   private open(url: string, ticket: string): void {
     const socket = new WebSocket(url);
     this.socket = socket;
+    this.isWelcome = false;
     this.watch(PATIENCE_MS);
     socket.onopen = () => socket.send(JSON.stringify({ type: "hello", ticket, v: 1 } satisfies ClientFrame));
     socket.onmessage = (event) => {
@@ -128,9 +133,33 @@ export class LiveClient {
   }
 
   private take(frame: ServerFrame): void {
-    if (frame.type === "ping") return this.send({ type: "ping" });
-    if (frame.type !== "welcome") return this.topics.deliver(frame);
-    this.heartbeatMs = frame.heartbeat_s * 1000;
+    switch (frame.type) {
+      case "ping":
+        return this.send({ type: "ping" });
+      case "welcome":
+        return this.welcomed(frame.heartbeat_s);
+      case "status":
+        // The server itself hears no news at present: what is on screen may be old.
+        return this.status.set(frame.live ? "live" : "reconnecting");
+      case "snapshot":
+      case "resumed":
+      case "delta":
+      case "metrics":
+      case "gap":
+        return this.topics.deliver(frame);
+      case "refused":
+        this.topics.deliver(frame);
+        if (frame.code === "unavailable") setTimeout(() => this.ask(frame.topic), ASK_AGAIN_MS);
+    }
+  }
+
+  private ask(topic: string): void {
+    if (this.topics.isWanted(topic)) this.send(this.topics.subscription(topic));
+  }
+
+  private welcomed(heartbeatS: number): void {
+    this.isWelcome = true;
+    this.heartbeatMs = heartbeatS * 1000;
     this.watch(this.heartbeatMs * 2.5);
     this.failures = 0;
     this.status.set("live");
@@ -173,7 +202,7 @@ export class LiveClient {
   }
 
   private send(frame: ClientFrame): void {
-    if (this.status.get() === "live" && this.socket?.readyState === WebSocket.OPEN) {
+    if (this.isWelcome && this.socket?.readyState === WebSocket.OPEN) {
       this.socket.send(JSON.stringify(frame));
     }
   }

@@ -1,7 +1,9 @@
+import { access } from "@/i18n/en/access";
 import { calendar } from "@/i18n/en/calendar";
 import { common } from "@/i18n/en/common";
 import { cost } from "@/i18n/en/cost";
 import { confirm } from "@/i18n/en/confirm";
+import { events } from "@/i18n/en/events";
 import { home } from "@/i18n/en/home";
 import { isolation } from "@/i18n/en/isolation";
 import { lease } from "@/i18n/en/lease";
@@ -16,10 +18,12 @@ import { state } from "@/i18n/en/state";
 
 /** Every message on screen; one file a feature, one line here. */
 export const en = {
+  access,
   calendar,
   common,
   cost,
   confirm,
+  events,
   home,
   isolation,
   lease,

@@ -1,7 +1,9 @@
+import { access } from "@/i18n/zh/access";
 import { calendar } from "@/i18n/zh/calendar";
 import { common } from "@/i18n/zh/common";
 import { cost } from "@/i18n/zh/cost";
 import { confirm } from "@/i18n/zh/confirm";
+import { events } from "@/i18n/zh/events";
 import { home } from "@/i18n/zh/home";
 import { isolation } from "@/i18n/zh/isolation";
 import { lease } from "@/i18n/zh/lease";
@@ -19,10 +21,12 @@ import type { Shape } from "@/i18n/shape";
 
 /** Every message on screen; one file a feature, one line here. */
 export const zh = {
+  access,
   calendar,
   common,
   cost,
   confirm,
+  events,
   home,
   isolation,
   lease,
