@@ -8,8 +8,8 @@ from decimal import Decimal
 import pytest
 
 from marketplace.errors import DoesNotAddUp, NoPrice, WrongPeriod
-from marketplace.models import EVERYWHERE, Placement
-from marketplace.services import prices, rate, reconcile, release, resize
+from marketplace.models import EVERYWHERE, SINCE_EVER, Placement
+from marketplace.services import rate, reconcile, release, resize
 from marketplace.services.reconcile_device import DeviceReconciliation, reconcile_device
 from tests.marketplace.factories import HOUR, MINUTE, NOON, Buyer, buy, lease_of, make_book, make_buyer, make_price
 from tests.marketplace.node import Node, make_device
@@ -138,4 +138,4 @@ def test_an_idle_device_is_all_idle(node: Node) -> None:
     price = make_price("3.20")
     assert price.valid.upper is None
     assert money(add_up(node)) == ("0.00", "3.20", "0.00", "3.20")
-    assert prices.SINCE_EVER < NOON
+    assert SINCE_EVER < NOON
