@@ -15,5 +15,6 @@ export function useMe(): Me {
   return useSuspenseQuery(meQuery).data;
 }
 
-/** True when the caller's token or session carries a scope. */
-export const may = (me: Me, scope: Schema<"Scope">): boolean => me.scopes.includes(scope);
+/** True when the caller's token or session carries a scope; to write is to read. */
+export const may = (me: Me, scope: Schema<"Scope">): boolean =>
+  me.scopes.includes(scope) || me.scopes.some((held) => held.replace(":write", ":read") === scope);

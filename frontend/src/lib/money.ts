@@ -22,6 +22,14 @@ export const addAmounts = (...amounts: string[]): string =>
 
 export const subtractAmounts = (from: string, amount: string): string => written(scaled(from) - scaled(amount));
 
+/** Rounded half away from zero, for where columns of figures are read at a glance: "2.8625" -> "2.86". */
+export function roundAmount(amount: string, digits: number): string {
+  const unit = 10n ** BigInt(SCALE - digits);
+  const value = scaled(amount);
+  const half = value < 0n ? -unit / 2n : unit / 2n;
+  return written(((value + half) / unit) * unit);
+}
+
 /** -1, 0 or 1, as a sort wants it. */
 export function compareAmounts(a: string, b: string): number {
   const difference = scaled(a) - scaled(b);

@@ -45,11 +45,11 @@ function Row({ event }: { event: FeedEvent }) {
       </span>
       <span>{wordsOf(event.kind)}</span>
       {isReservation ? (
-        <Link to="/reservations/$id" params={{ id: event.subject }} className={classes.rowName} dir="auto">
-          {name}
+        <Link to="/reservations/$id" params={{ id: event.subject }} className={classes.rowName}>
+          <bdi>{name}</bdi>
         </Link>
       ) : (
-        <span className={classes.rowName}>{name}</span>
+        <span className={classes.rowText}>{name}</span>
       )}
       <span className={classes.rowFact}>
         <When at={event.at} />

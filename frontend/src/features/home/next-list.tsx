@@ -22,8 +22,8 @@ export function NextList({ ahead }: { ahead: readonly Reservation[] }) {
     <ul className={classes.list}>
       {ahead.slice(0, SHOWN).map((reservation) => (
         <li key={reservation.id} className={classes.row}>
-          <Link to="/reservations/$id" params={{ id: reservation.id }} className={classes.rowName} dir="auto">
-            {nameOf(reservation)}
+          <Link to="/reservations/$id" params={{ id: reservation.id }} className={classes.rowName}>
+            <bdi>{nameOf(reservation)}</bdi>
           </Link>
           <span className={classes.rowFact}>
             {reservation.queue ? t("home.in_line", { place: placeOf(reservation) }) : <When at={reservation.starts_at} />}

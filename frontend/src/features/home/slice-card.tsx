@@ -9,6 +9,7 @@ import { SimulatedBadge } from "@/components/simulated-badge";
 import { StateBadge } from "@/components/state-badge";
 import { useNow } from "@/hooks/use-now";
 import { useT } from "@/lib/i18n";
+import { roundAmount } from "@/lib/money";
 import { isChangeable, isReleasable, type Reservation } from "@/lib/reservation";
 import { nameOf, sizeText } from "@/lib/reservation-words";
 import { formatClock } from "@/lib/units";
@@ -36,8 +37,8 @@ export function SliceCard({ reservation, live }: SliceCardProps) {
   return (
     <li className={classes.card}>
       <div className={classes.cardHead}>
-        <Link to="/reservations/$id" params={{ id: reservation.id }} className={classes.name} dir="auto">
-          {name}
+        <Link to="/reservations/$id" params={{ id: reservation.id }} className={classes.name}>
+          <bdi>{name}</bdi>
         </Link>
         <StateBadge state={state} />
       </div>
@@ -48,12 +49,14 @@ export function SliceCard({ reservation, live }: SliceCardProps) {
       </div>
       <SliceBars reservation={reservation} live={live} />
       <div className={classes.figures}>
-        <span>
-          <span className={classes.label}>{t("home.time_left")}</span> <TimeLeft ends_at={reservation.ends_at} />
+        <span className={classes.figure}>
+          <span className={classes.label}>{t("home.time_left")}</span>
+          <TimeLeft ends_at={reservation.ends_at} />
         </span>
         {cost && (
-          <span>
-            <span className={classes.label}>{t("home.so_far")}</span> <Money amount={cost.amount} currency={cost.currency} />
+          <span className={classes.figure}>
+            <span className={classes.label}>{t("home.so_far")}</span>
+            <Money amount={roundAmount(cost.amount, 2)} currency={cost.currency} />
           </span>
         )}
         <Group gap={4} className={classes.actions}>

@@ -19,8 +19,8 @@ function written(value: bigint, digits: number): string {
 
 export const DIGITS = 4;
 
-/** `amount` plus `perHour` for `ms` milliseconds, to four decimals. Time never runs backwards. */
-export function amountAfter(amount: string, perHour: string, ms: number): string {
+/** `amount` plus `perHour` for `ms` milliseconds. Time never runs backwards. */
+export function amountAfter(amount: string, perHour: string, ms: number, digits = DIGITS): string {
   const passed = BigInt(Math.max(0, Math.round(ms)));
-  return written(scaled(amount) + (scaled(perHour) * passed) / HOUR_MS, DIGITS);
+  return written(scaled(amount) + (scaled(perHour) * passed) / HOUR_MS, digits);
 }

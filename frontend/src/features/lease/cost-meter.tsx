@@ -27,7 +27,7 @@ function amountByEnd(reservation: Reservation, cost: Cost | null): string | null
   const { amount_per_hour: rate, ends_at } = reservation;
   if (rate === null || ends_at === null || phaseOf(reservation) === "ended" || reservation.released_at) return null;
   const from = cost && isDelivering(reservation) ? Date.parse(cost.as_of) : Date.parse(reservation.starts_at);
-  return amountAfter(cost?.amount ?? "0", rate, Date.parse(ends_at) - from);
+  return amountAfter(cost?.amount ?? "0", rate, Date.parse(ends_at) - from, 2);
 }
 
 function whyOf(reservation: Reservation, cost: Cost, now: number, t: Translate): string {

@@ -9,7 +9,7 @@ const UplotCanvas = lazy(() => import("@/features/lease/uplot-canvas").then((mod
 export function LiveChart({ label, ...plot }: PlotProps & { label: string }) {
   return (
     <div role="img" aria-label={label}>
-      <Suspense fallback={<Skeleton height={132} />}>
+      <Suspense fallback={<Skeleton height={144} />}>
         <UplotCanvas {...plot} />
       </Suspense>
     </div>

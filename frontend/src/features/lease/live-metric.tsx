@@ -2,7 +2,6 @@ import { LiveChart } from "@/features/lease/live-chart";
 import { columns, windowSteps, type Point } from "@/features/lease/live-series";
 import type { LeaseSample } from "@/features/lease/lease-sample";
 import { limitOf, topOf, trusted, type MetricView } from "@/features/lease/metric-view";
-import { Hint } from "@/components/hint";
 import { Reading } from "@/components/reading";
 import type { Schema } from "@/lib/api";
 import { useT } from "@/lib/i18n";
@@ -25,12 +24,15 @@ type LiveMetricProps = {
 export function LiveMetric({ view, slice, sample, points, windows, now, isOld }: LiveMetricProps) {
   const t = useT();
   const limit = limitOf(view.metric, slice, sample);
-  const drawn = columns(points, windowSteps(windows, view.metric, points, now / 1000));
+  const metered = windowSteps(windows, view.metric, points, now / 1000);
+  const drawn = columns(points, metered);
   const reading = sample && trusted(sample, view.metric, isOld);
   const isKnown = reading !== null && reading.value !== null && reading.quality !== "unavailable";
   const value = isKnown && reading.value !== null ? view.write(reading.value) : t("common.unknown");
   const limitText = limit === null ? t("lease.live_no_limit") : view.write(limit);
   const name = t(view.name);
+  // Neither a value nor a limit: there is nothing to draw.
+  const isEmpty = limit === null && [...points, ...metered].every((point) => point.value === null);
   const unit = view.unit ? t(view.unit) : view.metric === "memory" ? "MiB" : "W";
   const age = isKnown
     ? t("reading.age", { quality: t(`reading.${reading.quality}`), age: reading.at ? formatRelative(reading.at, now) : t("common.unknown") })
@@ -45,10 +47,13 @@ export function LiveMetric({ view, slice, sample, points, windows, now, isOld }:
           <Reading reading={reading} format={view.write} />
         </span>
         <span className={classes.limit}>
-          {view.metric === "throttled" ? <Hint text={t("lease.live_top")}>{t("lease.live_of_time")}</Hint> : t("lease.live_limit", { limit: limitText })}
+          {view.metric === "throttled" ? t("lease.live_time") : limit === null ? limitText : t("lease.live_limit", { limit: limitText })}
         </span>
       </div>
       <div className={classes.age}>{age}</div>
+      {isEmpty ? (
+        <p className={classes.nothing}>{t("lease.live_nothing")}</p>
+      ) : (
       <LiveChart
         label={t("lease.live_chart", { metric: name, value, limit: limitText })}
         columns={drawn}
@@ -60,6 +65,7 @@ export function LiveMetric({ view, slice, sample, points, windows, now, isOld }:
         format={view.tick}
         color={view.color}
       />
+      )}
     </div>
   );
 }

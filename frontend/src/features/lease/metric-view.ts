@@ -61,13 +61,10 @@ export function limitOf(metric: Metric, slice: Slice, sample: LeaseSample | null
   return metric === "throttled" ? 1000 : null;
 }
 
-/** The top of the picture: over the limit and over every value, on a round number. */
+/** The top of the picture: a little over the limit, and over every value. */
 export function topOf(limit: number | null, values: readonly (number | null | undefined)[]): number {
   const most = Math.max(limit ?? 0, ...values.map((value) => value ?? 0));
-  if (most <= 0) return 1;
-  const wanted = most * (limit === 1000 ? 1 : 1.1);
-  const unit = 10 ** Math.floor(Math.log10(wanted)) / 5;
-  return Math.ceil(wanted / unit) * unit;
+  return most <= 0 ? 1 : most * 1.12;
 }
 
 /** So long without a word from the node, and its last values are old. */

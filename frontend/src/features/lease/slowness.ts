@@ -14,7 +14,7 @@ export type Finding =
   | { kind: "unknown" };
 
 /** How far back to look. */
-export const LOOK_BACK_S = 3600;
+export const LOOK_BACK_S = 900;
 const THROTTLED_FROM = 100;
 const FULL_FROM = 0.95;
 const UNUSED_BELOW = 0.5;

@@ -20,7 +20,7 @@ export type PlotProps = {
   color: string;
 };
 
-const HEIGHT = 132;
+const HEIGHT = 144;
 const FONT = "11px system-ui, sans-serif";
 
 type Latest = Pick<PlotProps, "limit" | "top" | "now" | "format">;
@@ -30,6 +30,9 @@ function colours(host: HTMLElement, color: string) {
   const of = (name: string) => style.getPropertyValue(name).trim();
   return { line: of(color), quiet: of("--mantine-color-dimmed"), grid: of("--line"), limit: of("--limit-line") };
 }
+
+/** Nought, the limit and half of it; without a limit the top. */
+const ticksOf = ({ limit, top }: Latest) => [0, (limit ?? top) / 2, limit ?? top];
 
 function drawLimit(plot: uPlot, limit: number | null, colour: string): void {
   if (limit === null) return;
@@ -75,7 +78,7 @@ function optionsFor(host: HTMLElement, props: PlotProps, latest: () => Latest): 
         label: props.unit,
         size: 44,
         gap: 4,
-        splits: () => [0, latest().top / 2, latest().top],
+        splits: () => ticksOf(latest()),
         values: (_plot, splits) => splits.map((value) => latest().format(value)),
       },
     ],

@@ -7,6 +7,7 @@ import { StateBadge } from "@/components/state-badge";
 import { When } from "@/components/when";
 import type { Me } from "@/hooks/use-me";
 import type { Translate } from "@/lib/i18n";
+import { roundAmount } from "@/lib/money";
 import { phaseOf, type Reservation } from "@/lib/reservation";
 import { nameOf, sizeText } from "@/lib/reservation-words";
 import classes from "@/features/reservations/reservations.module.css";
@@ -25,8 +26,8 @@ export function columnsOf(t: Translate, projects: Me["projects"]): Column<Reserv
       value: (row) => row.name,
       fixed: true,
       cell: (row) => (
-        <Link to="/reservations/$id" params={{ id: row.id }} className={classes.name} dir="auto" title={nameOf(row)}>
-          {nameOf(row)}
+        <Link to="/reservations/$id" params={{ id: row.id }} className={classes.name} title={nameOf(row)}>
+          <bdi>{nameOf(row)}</bdi>
         </Link>
       ),
     },
@@ -51,7 +52,7 @@ export function columnsOf(t: Translate, projects: Me["projects"]): Column<Reserv
       id: "cost",
       head: t("reservations.so_far"),
       end: true,
-      cell: (row) => <Money amount={row.cost_so_far?.amount ?? null} currency={row.cost_so_far?.currency ?? ""} />,
+      cell: (row) => <Money amount={row.cost_so_far && roundAmount(row.cost_so_far.amount, 2)} currency={row.cost_so_far?.currency ?? ""} />,
     },
     {
       id: "rate",

@@ -9,7 +9,6 @@ import { ActionLines } from "@/components/action-lines";
 import { DataTable } from "@/components/data-table";
 import { EmptyState } from "@/components/empty-state";
 import { Icon } from "@/components/icon";
-import { LiveDot } from "@/components/live-dot";
 import { Page } from "@/components/page";
 import { ProblemAlert } from "@/components/problem-alert";
 import { SkeletonRows } from "@/components/skeleton-rows";
@@ -74,7 +73,6 @@ function List({ filters, reserve }: { filters: Filters; reserve: React.ReactNode
         more={isWhole ? null : { load: () => void list.fetchNextPage(), busy: list.isFetchingNextPage, auto: !list.isFetchNextPageError }}
       />
       {list.isFetchNextPageError && <ProblemAlert problem={list.error} retry={() => void list.fetchNextPage()} />}
-      <LiveDot status={list.status} />
     </>
   );
 }

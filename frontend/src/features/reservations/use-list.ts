@@ -71,11 +71,11 @@ function useListNews(filters: ListFilters) {
     setNoted({ name, ids: NOBODY });
     void client.resetQueries({ queryKey: key });
   };
-  const { status } = useLiveTopic<News>("reservations", {
+  useLiveTopic<News>("reservations", {
     onDelta: ({ reservation }) => void patch(reservation).catch(() => showNews()),
     onGap: showNews,
   });
-  return { news: unseen.size, showNews, status };
+  return { news: unseen.size, showNews };
 }
 
 function withRow(data: InfiniteData<ListPage>, fresh: Reservation): InfiniteData<ListPage> {
