@@ -67,13 +67,13 @@ export function useBoard(items: Item[], size: Size, onSize: (size: Size) => void
   const { chosen } = state;
   const said = refusal?.alternatives;
   const ways = useMemo(
-    () => (chosen && said ? waysOut(items, { device: chosen.device, span: chosen, size }, said, earliest) : []),
+    () => (chosen && said ? waysOut(items, { device: chosen.device, span: { from: chosen.from, to: chosen.to }, size }, said, earliest) : []),
     [items, chosen, said, size, earliest],
   );
   const take = (way: Way) => {
     wishFocus();
     if (way.kind === "smaller") onSize(way.size);
-    dispatch({ type: "choose", chosen: { device: way.device, ...way.span } });
+    dispatch({ type: "choose", chosen: { device: way.device, from: way.span.from, to: way.span.to } });
   };
   return {
     state,
