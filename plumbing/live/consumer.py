@@ -17,7 +17,7 @@ from plumbing.errors import DomainError, Forbidden
 from plumbing.live import tickets
 from plumbing.live.catch_up import catch_up
 from plumbing.live.credentials import Credential, FindPrincipals
-from plumbing.live.database import DATABASE_AWAY, in_database, in_scope_of
+from plumbing.live.database import DATABASE_AWAY, in_scope_of, in_turn
 from plumbing.live.live import HEARTBEAT_S, live
 from plumbing.live.outlet import Outlet
 from plumbing.live.rooms import Subscription
@@ -25,6 +25,7 @@ from plumbing.live.sockets import BAD_FRAME, FORBIDDEN, TRY_AGAIN, UNAUTHENTICAT
 from plumbing.live.topics import Topics, View
 from plumbing.live.valkey import VALKEY_AWAY
 from plumbing.principal import Principal
+from plumbing.rowsec import system_scope
 from vxpu.ids import encode, new_uuid
 from vxpu.wire.live import (
     LIVE_VERSION,
@@ -41,6 +42,7 @@ from vxpu.wire.live import (
 
 log = logging.getLogger(__name__)
 
+NO_TICKET = 4408
 TOO_MANY = 4429
 MAX_FRAME = 4096
 HELLO_S = 5.0
@@ -70,8 +72,10 @@ def _plain(address: str) -> tuple[str, str | None, int | None]:
 
 
 class LiveConsumer(PlainConsumer):
-    """Closes 4401 for a ticket or a credential that does not hold, 4403 when a topic is allowed no longer, 4400 for
-    frames that are none, 4429 for too many connections; 1013 asks to come again and resume."""
+    """Closes 4401 for a credential that does not hold (any more), 4403 when a topic is allowed no longer, 4408 without
+    a hello in time or with a ticket that does not hold, 4400 for frames that are none, 4429 for too many connections;
+    1013 asks to come again and resume. 4401 logs a person out, so a tab that slept over its ticket must not get it.
+    """
 
     topics: Topics
     find_principals: FindPrincipals
@@ -99,7 +103,7 @@ class LiveConsumer(PlainConsumer):
             return
         await self.accept()
         self._do(self._outlet.drain())
-        self._hello = asyncio.get_running_loop().call_later(HELLO_S, self.end, UNAUTHENTICATED)
+        self._hello = asyncio.get_running_loop().call_later(HELLO_S, self.end, NO_TICKET)
 
     async def disconnect(self, code: int) -> None:  # noqa: ARG002 - Channels' signature
         self._leave()
@@ -127,7 +131,10 @@ class LiveConsumer(PlainConsumer):
         await self._take(frame)
 
     async def _send_text(self, text: str) -> None:
-        await self.send(text_data=text)
+        try:
+            await self.send(text_data=text)
+        except OSError:  # as uvicorn says it: the client is gone, and `disconnect` comes
+            self._outlet.shut()
 
     # ---- frames ----
 
@@ -136,7 +143,7 @@ class LiveConsumer(PlainConsumer):
             case LiveHello() if not self._is_in:
                 await self._greet(frame)
             case _ if not self._is_in:
-                self.end(UNAUTHENTICATED)
+                self.end(NO_TICKET)
             case Subscribe():
                 await self._subscribe(frame)
             case Unsubscribe():
@@ -147,19 +154,21 @@ class LiveConsumer(PlainConsumer):
                 self._refuse("", "bad_frame", "You have said hello.")
 
     async def _greet(self, hello: LiveHello) -> None:
+        if self._hello is not None:
+            self._hello.cancel()
         if hello.v != LIVE_VERSION:
             self._refuse("", "wire_version", f"This server speaks version {LIVE_VERSION}.")
             return self.end(BAD_FRAME)
         try:
             found = await tickets.redeem(live().bus.valkey, "live", hello.ticket)
             if found is None:
-                return self.end(UNAUTHENTICATED)
+                return self.end(NO_TICKET)
             self.credential = Credential.model_validate_json(found)
-            principal = (await in_database(self.find_principals, [self.credential])).get(self.credential)
+            principals = await in_turn(system_scope, lambda: self.find_principals([self.credential]))
         except (*VALKEY_AWAY, *DATABASE_AWAY):
             log.warning("Nobody can be let in now", exc_info=True)
             return self.end(TRY_AGAIN)
-        if principal is None:
+        if (principal := principals.get(self.credential)) is None:
             return self.end(UNAUTHENTICATED)
         if live().open_by[self.credential.id] >= settings.VXPU_LIVE_SOCKETS:
             return self.end(TOO_MANY)
@@ -172,8 +181,6 @@ class LiveConsumer(PlainConsumer):
             return
         self.principal, self._is_in = principal, True
         self._judged_at = asyncio.get_running_loop().time()
-        if self._hello is not None:
-            self._hello.cancel()
         live().connections.add(self)
         live().open_by[self.credential.id] += 1
         session = encode("liv", new_uuid())
@@ -273,7 +280,8 @@ class LiveConsumer(PlainConsumer):
         if code == BAD_FRAME:
             await self._outlet.finish()
         self._outlet.shut()
-        await self.close(code=code)
+        with contextlib.suppress(OSError):  # it was quicker
+            await self.close(code=code)
 
     def _leave(self) -> None:
         self._is_over = True

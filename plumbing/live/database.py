@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import ParamSpec, TypeVar
+from weakref import WeakKeyDictionary
 
 from channels.db import database_sync_to_async
 from django.db import InterfaceError, OperationalError
@@ -16,6 +18,8 @@ from plumbing.rowsec import system_scope, tenant_scope
 DATABASE_AWAY = (OperationalError, InterfaceError, PoolTimeout)
 P = ParamSpec("P")
 R = TypeVar("R")
+AT_ONCE = 3
+_turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 async def in_database(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -24,8 +28,18 @@ async def in_database(call: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -
 
 
 async def in_scope_of(principal: Principal, call: Callable[[], R]) -> R:
-    """As `in_database`, and the call sees what the principal's REST requests see."""
-    return await _in_thread(lambda: scope_of(principal), call)
+    """In turn, and the call sees what the principal's REST requests see."""
+    return await in_turn(lambda: scope_of(principal), call)
+
+
+async def in_turn(scope: Callable[[], AbstractContextManager[None]], call: Callable[[], R]) -> R:
+    """As `in_database`, a few at a time: a thousand tabs that come back at once leave threads for the nodes."""
+    loop = asyncio.get_running_loop()
+    turns = _turns.get(loop)
+    if turns is None:
+        turns = _turns[loop] = asyncio.Semaphore(AT_ONCE)
+    async with turns:
+        return await _in_thread(scope, call)
 
 
 def scope_of(principal: Principal) -> AbstractContextManager[None]:

@@ -193,16 +193,28 @@ def test_a_ticket_opens_one_socket_once(house: House) -> None:
         first = await watching(house, ada)
         replay = Watcher(house, first.ticket)
         await replay.hello()
-        assert await replay.close_code() == 4401
+        assert await replay.close_code() == 4408
         await first.hang_up()
 
     run(story)
 
 
 @pytest.mark.parametrize("ticket", ["", "vxt_unknown", "x" * 200])
-def test_a_ticket_that_does_not_hold_closes_with_4401(house: House, ticket: str) -> None:
+def test_a_ticket_that_does_not_hold_is_no_reason_to_log_out(house: House, ticket: str) -> None:
     async def story() -> None:
         watcher = Watcher(house, ticket)
+        await watcher.hello()
+        assert await watcher.close_code() == 4408
+
+    run(story)
+
+
+def test_who_was_revoked_before_hello_is_not_let_in(house: House) -> None:
+    ada = house.person()
+
+    async def story() -> None:
+        watcher = await Watcher.of(house, ada)
+        del house.people[ada]
         await watcher.hello()
         assert await watcher.close_code() == 4401
 
@@ -215,10 +227,10 @@ def test_who_says_no_hello_is_put_out(house: House, monkeypatch: pytest.MonkeyPa
     async def story() -> None:
         silent, eager = Watcher(house, ""), Watcher(house, "")
         await silent.connect()
-        assert await silent.close_code() == 4401
+        assert await silent.close_code() == 4408
         await eager.connect()
         await eager.subscribe("counter/x/y")
-        assert await eager.close_code() == 4401
+        assert await eager.close_code() == 4408
 
     run(story)
 
