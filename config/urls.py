@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.urls import URLPattern, URLResolver, include, path, re_path
+from django.views.generic import RedirectView
 from drf_spectacular.views import SpectacularAPIView, SpectacularRedocView, SpectacularSwaggerView
 
 from config import console, pages
@@ -12,6 +13,8 @@ from plumbing.api.live_tickets import LiveTicketsView
 CONSOLE = r"^(?!(?:api|agent|static|ui|healthz)(?:/|$))[^.]*$"
 
 urlpatterns: list[URLPattern | URLResolver] = [
+    # What browsers ask for on every page that names no icon.
+    path("favicon.ico", RedirectView.as_view(url="/ui/favicon.svg")),
     path("healthz", pages.healthz, name="healthz"),
     path("api", pages.front, name="front"),
     path("api/schema", SpectacularAPIView.as_view(), name="schema"),

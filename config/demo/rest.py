@@ -44,6 +44,10 @@ class Api:
         """Create or act, with an Idempotency-Key of its own that a repeat keeps. Raises as `get`."""
         return _document(self._send("POST", path, json=body or {}, headers={"Idempotency-Key": str(uuid4())}))
 
+    def delete(self, path: str) -> None:
+        """Raises as `get`."""
+        self._send("DELETE", path)
+
     def rows(self, path: str, **query: Any) -> list[dict[str, Any]]:
         """All rows of a paged list."""
         found: list[dict[str, Any]] = []

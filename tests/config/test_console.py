@@ -75,7 +75,7 @@ def test_a_deep_link_is_the_console(client: Client, address: str) -> None:
 @pytest.mark.usefixtures("built")
 @pytest.mark.parametrize(
     "address", ["/api/v1/nothing", "/api/nothing", "/agent/nothing", "/ui/index.html", "/ui/vite/manifest.json",
-                "/ui/assets/gone-B1c2D3e4.js", "/static/nothing.js", "/favicon.ico", "/robots.txt", "/../index.html"],
+                "/ui/assets/gone-B1c2D3e4.js", "/static/nothing.js", "/robots.txt", "/../index.html"],
 )  # fmt: skip
 def test_what_is_not_there_is_not_the_console(client: Client, address: str) -> None:
     answer = client.get(address)
@@ -119,6 +119,11 @@ def test_files_are_kept_for_ever_and_sent_packed() -> None:
     assert served("/ui/assets/index-B1c2D3e4.js")[1] == b"plain text"
     assert "immutable" not in served("/ui/favicon.svg")[0]["Cache-Control"]
     assert served("/index.html")[0].status_code == 404
+
+
+def test_a_page_that_names_no_icon_has_one(client: Client) -> None:
+    answer = client.get("/favicon.ico")
+    assert (answer.status_code, answer["Location"]) == (302, "/ui/favicon.svg")
 
 
 @pytest.mark.usefixtures("unbuilt")

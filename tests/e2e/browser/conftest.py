@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 from config.demo.cast import Tenant
 from config.stack import Stack
@@ -39,6 +39,7 @@ def chromium() -> Iterator[Browser]:
     path = os.environ.get("VXPU_CHROMIUM") or subprocess.run(
         [ROOT / "deploy/chromium.sh"], capture_output=True, text=True, check=True
     ).stdout.strip()  # fmt: skip
+    expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield browser
