@@ -31,6 +31,9 @@ export function ClassCard({ group }: { group: OfferClass }) {
             {offer.devices_online === 0 ? t("offers.online_none") : t("offers.online", { n: offer.devices_online })}
           </Text>
           <Health health={offer.health} />
+          <Text size="xs" c="dimmed">
+            {offer.free === null ? t("offers.free_none") : t("offers.free", { size: sizeText(offer.free) })}
+          </Text>
         </div>
         <div className={classes.price}>
           <PriceHistory offer={offer} />
@@ -41,9 +44,6 @@ export function ClassCard({ group }: { group: OfferClass }) {
         {modes.map((mode) => (
           <IsolationBadge key={mode} mode={mode} simulated={offer.simulated} explained />
         ))}
-        <Text size="xs" c="dimmed">
-          {offer.free === null ? t("offers.free_none") : t("offers.free", { size: sizeText(offer.free) })}
-        </Text>
       </div>
       <table className={classes.sizes}>
         <thead>
@@ -61,7 +61,7 @@ export function ClassCard({ group }: { group: OfferClass }) {
             <th scope="col" className={classes.wide}>
               {t("offers.earliest")}
             </th>
-            <th scope="col">
+            <th scope="col" className={classes.act}>
               <span className={classes.hidden}>{t("offers.reserve")}</span>
             </th>
           </tr>

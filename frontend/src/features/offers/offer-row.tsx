@@ -38,7 +38,7 @@ export function OfferRow({ sold: { offer, per_hour }, name }: { sold: Sold; name
         <Button
           renderRoot={(props) => <Link {...props} to="/reserve" search={{ offer: offer.id }} />}
           size="xs"
-          variant="light"
+          variant={offer.price === null ? "default" : "light"}
           aria-label={t("offers.reserve_named", { size: `${size} (${sizeText(offer.slice)})`, kind: name })}
         >
           {t("offers.reserve")}

@@ -1,5 +1,6 @@
 import { Hint } from "@/components/hint";
 import { Sparkline } from "@/components/sparkline";
+import classes from "@/features/offers/offers.module.css";
 import { lastDay, nextStep, rangeOf } from "@/features/offers/price-line";
 import type { Offer } from "@/hooks/use-offers";
 import { useNow } from "@/hooks/use-now";
@@ -29,7 +30,10 @@ export function PriceHistory({ offer }: { offer: Offer }) {
         : t("offers.price_next", { at: formatInstant(next.at, zone), price: formatMoney(next.unit_price, currency) });
   return (
     <Hint text={`${past}. ${coming}`.trim()}>
-      <Sparkline values={lastDay(offer.price_line, now)} step width={96} height={24} label={`${past}. ${coming}`.trim()} />
+      <span className={classes.history}>
+        <span>{t("offers.price_line")}</span>
+        <Sparkline values={lastDay(offer.price_line, now)} step width={96} height={24} label={`${past}. ${coming}`.trim()} />
+      </span>
     </Hint>
   );
 }

@@ -40,7 +40,8 @@ export function DetailsPanel({ search, classes, devices, project, onChange }: De
           value={search.name ?? ""}
           onChange={(event) => onChange({ name: event.currentTarget.value || undefined })}
           maxLength={NAME_LIMIT}
-          dir="auto"
+          // Mantine keeps a plain `dir` for the frame around the field.
+          attributes={{ input: { dir: "auto" } }}
           autoComplete="off"
         />
         <Select

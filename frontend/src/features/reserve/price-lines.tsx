@@ -48,7 +48,7 @@ export function Breakdown({ quote }: { quote: Quote }) {
       {halves.map(({ name, permille }) => (
         <div key={name} className={classes.part}>
           <span>{name}</span>
-          <span className={classes.bar} aria-hidden="true">
+          <span className={classes.gauge} aria-hidden="true">
             <span
               className={permille === dominant ? classes.paid : classes.unpaid}
               style={{ width: `${Math.min(100, (permille ?? 0) / 10)}%` }}

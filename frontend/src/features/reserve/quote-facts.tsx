@@ -3,6 +3,7 @@ import { Hint } from "@/components/hint";
 import { IsolationBadge } from "@/components/isolation-badge";
 import { SimulatedBadge } from "@/components/simulated-badge";
 import { When } from "@/components/when";
+import { periodText } from "@/features/reserve/period-text";
 import classes from "@/features/reserve/reserve.module.css";
 import type { Quote } from "@/features/reserve/wish";
 import { useZone } from "@/hooks/use-zone";
@@ -24,7 +25,6 @@ export function QuoteFacts({ quote }: { quote: Quote }) {
   const t = useT();
   const { zone } = useZone();
   const { quota } = quote;
-  const end = quote.ends_at === null ? t("common.open_end") : formatInstant(quote.ends_at, zone);
   return (
     <dl className={classes.facts}>
       <Fact name={t("reserve.slice")}>
@@ -40,7 +40,9 @@ export function QuoteFacts({ quote }: { quote: Quote }) {
         )}
       </Fact>
       <Fact name={t("reserve.time")}>
-        {formatInstant(quote.starts_at, zone)} – {end}
+        {quote.ends_at === null
+          ? `${formatInstant(quote.starts_at, zone)} – ${t("common.open_end")}`
+          : periodText(quote.starts_at, quote.ends_at, zone)}
       </Fact>
       <Fact name={t("reserve.soonest")}>
         {quote.earliest_start_at === null ? (

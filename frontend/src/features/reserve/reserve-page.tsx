@@ -6,6 +6,7 @@ import { EmptyState } from "@/components/empty-state";
 import { Page } from "@/components/page";
 import { ProblemAlert } from "@/components/problem-alert";
 import { SkeletonRows } from "@/components/skeleton-rows";
+import { BuyBar } from "@/features/reserve/buy-bar";
 import { ClockNote } from "@/features/reserve/clock-note";
 import { DetailsPanel } from "@/features/reserve/details-panel";
 import { PurchaseNotice } from "@/features/reserve/notices";
@@ -15,6 +16,7 @@ import { ignoredOf, parseReserveSearch } from "@/features/reserve/search";
 import { presetsFor } from "@/features/reserve/shelf";
 import { SizePanel } from "@/features/reserve/size-panel";
 import { useChooser } from "@/features/reserve/use-chooser";
+import { useNarrow } from "@/features/reserve/use-narrow";
 import { useShelf, type ShelfState } from "@/features/reserve/use-shelf";
 import { WhenPanel } from "@/features/reserve/when-panel";
 import { may, useMe } from "@/hooks/use-me";
@@ -79,6 +81,16 @@ function Chosen({ shelf, raw }: { shelf: ShelfState; raw: Record<string, unknown
   const chooser = useChooser(shelf);
   const { shown, size, quote, purchase } = chooser;
   const ignored = ignoredOf(raw);
+  const isNarrow = useNarrow();
+  const buying = {
+    state: quote,
+    refusal: chooser.refusal,
+    isBuying: purchase.state.kind === "sending",
+    canBuy: may(me, "reservation:write"),
+    canQueue: chooser.canQueue,
+    onBuy: chooser.buy,
+    onQueue: chooser.queue,
+  };
   if (size === null || chooser.project === null) return <SkeletonRows rows={4} height={96} />;
   return (
     <div className={classes.columns}>
@@ -114,18 +126,13 @@ function Chosen({ shelf, raw }: { shelf: ShelfState; raw: Record<string, unknown
         />
       </fieldset>
       <QuotePanel
-        state={quote}
-        refusal={chooser.refusal}
+        {...buying}
         ways={chooser.ways}
         onWay={chooser.take}
         notice={<PurchaseNotice state={purchase.state} onTryAgain={purchase.tryAgain} onDismiss={purchase.dismiss} />}
-        isBuying={purchase.state.kind === "sending"}
-        canBuy={may(me, "reservation:write")}
-        canQueue={chooser.canQueue}
-        onBuy={chooser.buy}
-        onQueue={chooser.queue}
         lines={chooser.lines}
       />
+      {isNarrow && <BuyBar {...buying} />}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useState } from "react";
+import { useEffect, useEffectEvent, useState } from "react";
 import { refusalIn, takeWay, waysOf, type Refusal, type Way } from "@/features/reserve/refusal";
 import type { Size } from "@/features/reserve/proportion";
 import { keyOf, type ReserveSearch } from "@/features/reserve/search";
@@ -55,6 +55,10 @@ export function useChooser(shelf: ShelfState): Chooser {
   // A purchase has just found this quote wanting: it is no answer until there is a newer one.
   const isDoubted = state.kind === "refused" && quote.quote !== null && quote.quote.id === tried;
   const isCurrent = quote.isCurrent && !isDoubted;
+  const askAgain = useEffectEvent(() => void quote.renew());
+  useEffect(() => {
+    if (state.kind === "refused") askAgain();
+  }, [state]);
   const refusal = isDoubted ? refusalIn(state.problem) : (quote.quote?.refusal ?? null);
   const size = sizeOf(shown, classes);
 

@@ -7,6 +7,7 @@ import { TimeField } from "@/features/reserve/time-field";
 import { useNow } from "@/hooks/use-now";
 import { useZone } from "@/hooks/use-zone";
 import { useT } from "@/lib/i18n";
+import { periodText } from "@/features/reserve/period-text";
 import { formatInstant } from "@/lib/time-format";
 import { formatDuration } from "@/lib/units";
 
@@ -32,7 +33,7 @@ export function WhenPanel({ search, startError, endError, onChange }: WhenPanelP
     <Panel title={t("reserve.when")}>
       <Stack gap={12}>
         <div className={classes.field}>
-          <span className={classes.label}>{t("reserve.start")}</span>
+          <span className={classes.fieldLabel}>{t("reserve.start")}</span>
           <SegmentedControl
             size="xs"
             aria-label={t("reserve.start")}
@@ -53,7 +54,7 @@ export function WhenPanel({ search, startError, endError, onChange }: WhenPanelP
           />
         )}
         <div className={classes.field}>
-          <span className={classes.label}>{t("reserve.length")}</span>
+          <span className={classes.fieldLabel}>{t("reserve.length")}</span>
           <div className={classes.presets} role="group" aria-label={t("reserve.length")}>
             {LENGTHS_S.map((length) => {
               const isChosen = end.kind === "for" && end.seconds === length;
@@ -85,25 +86,27 @@ export function WhenPanel({ search, startError, endError, onChange }: WhenPanelP
             >
               {t("reserve.open_ended")}
             </Button>
+            {end.kind === "for" && (
+              <NumberInput
+                size="xs"
+                w={88}
+                aria-label={t("reserve.hours")}
+                value={Number((end.seconds / 3600).toFixed(2))}
+                onChange={(typed) => {
+                  const next = typeof typed === "number" ? Math.round(typed * 60) * 60 : 0;
+                  if (next > 0 && next <= LONGEST_S && next !== end.seconds) choose({ kind: "for", seconds: next });
+                }}
+                min={0}
+                step={0.25}
+                decimalScale={2}
+                suffix={` ${formatDuration(3600).replace("1\u00a0", "")}`}
+                allowNegative={false}
+                clampBehavior="none"
+                hideControls
+              />
+            )}
           </div>
         </div>
-        {end.kind === "for" && (
-          <NumberInput
-            label={t("reserve.hours")}
-            value={Number((end.seconds / 3600).toFixed(2))}
-            onChange={(typed) => {
-              const next = typeof typed === "number" ? Math.round(typed * 60) * 60 : 0;
-              if (next > 0 && next <= LONGEST_S && next !== end.seconds) choose({ kind: "for", seconds: next });
-            }}
-            min={0}
-            step={0.25}
-            decimalScale={2}
-            allowNegative={false}
-            clampBehavior="none"
-            maw={160}
-            hideControls
-          />
-        )}
         {end.kind === "until" && (
           <TimeField
             label={t("reserve.end_time")}
@@ -115,11 +118,9 @@ export function WhenPanel({ search, startError, endError, onChange }: WhenPanelP
         <Text size="xs" c="dimmed">
           {ends_at === null
             ? t("reserve.open_why")
-            : t("reserve.period", {
-                from: starts_at === null ? t("common.now") : formatInstant(starts_at, zone),
-                until: formatInstant(ends_at, zone),
-                zone,
-              })}
+            : starts_at === null
+              ? t("reserve.until_end", { until: formatInstant(ends_at, zone), zone })
+              : t("reserve.period", { period: periodText(starts_at, ends_at, zone), zone })}
         </Text>
       </Stack>
     </Panel>
