@@ -12,9 +12,9 @@ import pytest
 from django.conf import settings
 
 from billing import facade as billing
-from marketplace.models import Reservation
-from marketplace.services import rate
-from tests.marketplace.factories import HOUR, MINUTE, NOON, buy, lease_of, make_buyer, make_price
+from marketplace.models import Quote, Reservation
+from marketplace.services import quote, rate, reserve
+from tests.marketplace.factories import HOUR, MINUTE, NOON, buy, lease_of, make_buyer, make_order, make_price
 from tests.marketplace.node import Node
 from tests.servers import Servers, url_of
 
@@ -50,6 +50,25 @@ def rate_all() -> None:
 def buy_one() -> None:
     """In the process that dies."""
     buy(make_buyer())
+
+
+def confirm(quote_id: str) -> None:
+    """In the process that dies."""
+    seen = Quote.objects.get(pk=quote_id)
+    made = reserve.buy_quoted(quote_id=seen.pk, requested_by=seen.requested_by, actor="user:test", now=NOON)
+    assert made.row.quote_id == seen.pk
+
+
+@pytest.mark.usefixtures("committed_system")
+def test_a_quote_whose_purchase_was_killed_can_still_be_used_once(committed_db: str, servers: Servers) -> None:
+    make_price("3.20")
+    Node(now=NOON)
+    ada = make_buyer()
+    told = quote.quote(order=make_order(ada), requested_by=ada.person.user.pk, actor="user:test", now=NOON).quote
+    assert work_and_die(servers, committed_db, "confirm", str(told.pk)) == -9
+    assert (Reservation.objects.count(), Quote.objects.get().used_at) == (0, None)
+    confirm(str(told.pk))
+    assert (Reservation.objects.count(), Quote.objects.get().used_at) == (1, NOON)
 
 
 @pytest.mark.usefixtures("committed_system")
