@@ -1,15 +1,17 @@
 import { Link } from "@tanstack/react-router";
-import { NAVIGATION } from "@/app/navigation";
+import { navigationOf } from "@/app/navigation";
 import { Icon } from "@/components/icon";
 import { Popup } from "@/components/popup";
+import { useMe } from "@/hooks/use-me";
 import { useT } from "@/lib/i18n";
 import classes from "@/app/shell.module.css";
 
 /** A phone's navigation: the pages of the moment, the others behind "More". */
 export function BottomBar() {
   const t = useT();
-  const first = NAVIGATION.filter((entry) => entry.phone);
-  const others = NAVIGATION.filter((entry) => !entry.phone);
+  const entries = navigationOf(useMe());
+  const first = entries.filter((entry) => entry.phone);
+  const others = entries.filter((entry) => !entry.phone);
   const more = (
     <>
       <Icon name="more" size={20} />

@@ -99,6 +99,26 @@ const pages = [
     validateSearch: eventsSearch,
     component: lazy(() => import("@/features/events/events-page").then((file) => file.EventsPage)),
   }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/fleet",
+    component: lazy(() => import("@/features/fleet/fleet-page").then((file) => file.FleetPage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/nodes",
+    component: lazy(() => import("@/features/nodes/nodes-page").then((file) => file.NodesPage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/nodes/$id",
+    component: lazy(() => import("@/features/nodes/node-page").then((file) => file.NodePage)),
+  }),
+  createRoute({
+    getParentRoute: () => inside,
+    path: "/devices/$id",
+    component: lazy(() => import("@/features/nodes/device-page").then((file) => file.DevicePage)),
+  }),
 ] as const;
 
 const routeTree = root.addChildren([login, inside.addChildren(pages)]);

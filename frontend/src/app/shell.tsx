@@ -2,7 +2,7 @@ import { AppShell } from "@mantine/core";
 import { Link, Outlet } from "@tanstack/react-router";
 import { BottomBar } from "@/app/bottom-bar";
 import { LiveProvider } from "@/app/live-provider";
-import { NAVIGATION } from "@/app/navigation";
+import { navigationOf } from "@/app/navigation";
 import { OfflineBanner } from "@/app/offline-banner";
 import { ProjectSwitch } from "@/app/project-switch";
 import { UserMenu } from "@/app/user-menu";
@@ -17,6 +17,7 @@ import classes from "@/app/shell.module.css";
 /** The frame of every page: where to go, for which project, in which zone, as whom, and whether it is live. */
 export function Shell() {
   const t = useT();
+  const me = useMe();
   return (
     <LiveProvider>
       <a className={classes.skip} href="#content">
@@ -33,7 +34,7 @@ export function Shell() {
           <Header />
         </AppShell.Header>
         <AppShell.Navbar className={classes.navbar} aria-label={t("shell.navigation")} visibleFrom="sm">
-          {NAVIGATION.map((entry) => (
+          {navigationOf(me).map((entry) => (
             <Link
               key={entry.to}
               to={entry.to}

@@ -27,12 +27,15 @@ const TONES: Record<string, Tone> = {
   cordoned: "wait",
   maintenance: "wait",
   drained: "wait",
+  planned: "wait",
+  stale: "wait",
   preempted: "bad",
   rejected: "bad",
   failed: "bad",
   unreachable: "bad",
   lost: "bad",
   offline: "bad",
+  unwell: "bad",
   revoked: "bad",
 };
 

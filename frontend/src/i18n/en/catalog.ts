@@ -4,9 +4,11 @@ import { common } from "@/i18n/en/common";
 import { cost } from "@/i18n/en/cost";
 import { confirm } from "@/i18n/en/confirm";
 import { events } from "@/i18n/en/events";
+import { fleet } from "@/i18n/en/fleet";
 import { home } from "@/i18n/en/home";
 import { isolation } from "@/i18n/en/isolation";
 import { lease } from "@/i18n/en/lease";
+import { nodes } from "@/i18n/en/nodes";
 import { offers } from "@/i18n/en/offers";
 import { problem } from "@/i18n/en/problem";
 import { reading } from "@/i18n/en/reading";
@@ -24,9 +26,11 @@ export const en = {
   cost,
   confirm,
   events,
+  fleet,
   home,
   isolation,
   lease,
+  nodes,
   offers,
   problem,
   reading,

@@ -36,4 +36,7 @@ export const state = {
   paid: "Paid",
   revoked: "Revoked",
   enrolled: "Enrolled",
+  stale: "Not read of late",
+  planned: "Planned",
+  unwell: "Unwell",
 } as const;

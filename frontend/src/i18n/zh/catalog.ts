@@ -4,9 +4,11 @@ import { common } from "@/i18n/zh/common";
 import { cost } from "@/i18n/zh/cost";
 import { confirm } from "@/i18n/zh/confirm";
 import { events } from "@/i18n/zh/events";
+import { fleet } from "@/i18n/zh/fleet";
 import { home } from "@/i18n/zh/home";
 import { isolation } from "@/i18n/zh/isolation";
 import { lease } from "@/i18n/zh/lease";
+import { nodes } from "@/i18n/zh/nodes";
 import { offers } from "@/i18n/zh/offers";
 import { problem } from "@/i18n/zh/problem";
 import { reading } from "@/i18n/zh/reading";
@@ -27,9 +29,11 @@ export const zh = {
   cost,
   confirm,
   events,
+  fleet,
   home,
   isolation,
   lease,
+  nodes,
   offers,
   problem,
   reading,

@@ -39,4 +39,7 @@ export const state = {
   paid: "已付款",
   revoked: "已吊销",
   enrolled: "已登记",
+  stale: "近期未读取",
+  planned: "已计划",
+  unwell: "状态不佳",
 } as const satisfies Shape<typeof en>;

@@ -1,0 +1,29 @@
+/** A device's readings, as old as they are. */
+import type { Schema } from "@/lib/api";
+import { serverNow } from "@/lib/clock";
+import type { MessageKey } from "@/lib/i18n";
+import { formatMemory, formatNumber, formatShare } from "@/lib/units";
+
+type Reading = Schema<"Reading">;
+
+/** A reading that is older says nothing of now. */
+export const FRESH_MS = 30_000;
+
+export function toReading(device: Schema<"Device">, name: string): Reading | null {
+  const reading = device.readings[name];
+  if (!reading) return null;
+  const isOld = reading.at !== null && serverNow() - Date.parse(reading.at) > FRESH_MS;
+  return isOld && reading.value !== null ? { ...reading, quality: "stale" } : reading;
+}
+
+type Known = { label: MessageKey; format: (value: number) => string };
+
+export const READINGS: Record<string, Known> = {
+  utilization_permille: { label: "nodes.use", format: formatShare },
+  memory_used_mib: { label: "nodes.used_memory", format: formatMemory },
+  temperature_c: { label: "nodes.temperature", format: (value) => `${formatNumber(value)} °C` },
+  power_mw: { label: "nodes.power", format: (value) => `${formatNumber(value / 1000)} W` },
+  energy_mj: { label: "nodes.energy", format: (value) => `${formatNumber(value / 3_600_000_000, 2)} kWh` },
+  sm_clock_mhz: { label: "nodes.clock_rate", format: (value) => `${formatNumber(value)} MHz` },
+  ecc_uncorrected: { label: "nodes.ecc", format: (value) => formatNumber(value) },
+};
