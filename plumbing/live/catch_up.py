@@ -3,57 +3,38 @@
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
 
 import redis.asyncio
 
-from plumbing.errors import DomainError
-from plumbing.live.database import DATABASE_AWAY, in_scope_of
+from plumbing.live.database import in_scope_of
 from plumbing.live.publish import stream_of
 from plumbing.live.rooms import NOTHING, Subscription, number_of
 from plumbing.live.valkey import VALKEY_AWAY
 from plumbing.principal import Principal
-from vxpu.wire.live import Gap, LiveRefused, Resumed, Snapshot
-
-log = logging.getLogger(__name__)
+from vxpu.wire.live import Gap, Resumed, Snapshot
 
 
 async def catch_up(
     subscription: Subscription, *, since: str, principal: Principal, valkey: redis.asyncio.Redis
-) -> bool:
-    """After `since` everything in order and once, or (a `Gap` and) a `Snapshot`. False: it was refused and is over.
+) -> None:
+    """After `since` everything in order and once, or (a `Gap` and) a `Snapshot`. Raises DomainError, DATABASE_AWAY.
 
     The subscription must be in its room already: news that comes meanwhile is held, and what is older than the
     snapshot is dropped. The stream's last number is read before the rows: news of a lower one was committed before.
     """
     async with subscription.turn:
         subscription.held = subscription.held or []
-        try:
-            missed = await _read_since(valkey, subscription.view.feed, since) if since else None
-            if missed is not None:
-                subscription.seq = since
-                subscription.outlet.put_state(Resumed(topic=subscription.topic, seq=since).model_dump_json())
-                for seq, data in missed:
-                    subscription.say_delta(seq, data)
-            else:
-                await _snapshot(subscription, valkey, principal, is_gap=bool(since))
-        except DATABASE_AWAY:
-            log.warning("The database is away; %s cannot be shown", subscription.topic, exc_info=True)
-            refuse(subscription, "unavailable", "The database cannot be reached. Subscribe again in a few seconds.")
-            return False
-        except DomainError as error:
-            refuse(subscription, error.code, error.detail)
-            return False
+        missed = await _read_since(valkey, subscription.view.feed, since) if since else None
+        if missed is not None:
+            subscription.seq = since
+            subscription.outlet.put_state(Resumed(topic=subscription.topic, seq=since).model_dump_json())
+            for seq, data in missed:
+                subscription.say_delta(seq, data)
+        else:
+            await _snapshot(subscription, valkey, principal, is_gap=bool(since))
         if not subscription.is_over:
             subscription.pass_on()
-        return True
-
-
-def refuse(subscription: Subscription, code: str, detail: str) -> None:
-    subscription.is_over = True
-    frame = LiveRefused(topic=subscription.topic, code=code, detail=detail)
-    subscription.outlet.put_state(frame.model_dump_json())
 
 
 async def _snapshot(
@@ -61,6 +42,8 @@ async def _snapshot(
 ) -> None:
     seq = await _last_seq(valkey, subscription.view.feed)
     data = await in_scope_of(principal, subscription.view.snapshot)
+    if subscription.is_over:
+        return
     if is_gap:
         subscription.outlet.put_state(Gap(topic=subscription.topic).model_dump_json())
     subscription.seq = seq

@@ -48,6 +48,7 @@ MAX_FRAME = 4096
 HELLO_S = 5.0
 TRUST_S = 30.0
 BAD_FRAMES = 10
+AGAIN_S = 3.0
 _FRAMES: TypeAdapter[Any] = TypeAdapter(FromWatcher)
 _PING = Ping().model_dump_json()
 _PONG = Pong().model_dump_json()
@@ -88,6 +89,7 @@ class LiveConsumer(PlainConsumer):
         self.find_principals = find_principals
         self._outlet = Outlet(self._send_text, lambda: self.end(TRY_AGAIN))
         self._subscriptions: dict[str, Subscription] = {}
+        self._later: dict[str, asyncio.TimerHandle] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._hello: asyncio.TimerHandle | None = None
         self._judged_at = 0.0
@@ -190,7 +192,7 @@ class LiveConsumer(PlainConsumer):
 
     async def _subscribe(self, asked: Subscribe) -> None:
         self._unsubscribe(asked.topic)
-        if len(self._subscriptions) >= settings.VXPU_LIVE_TOPICS:
+        if len(self._subscriptions) + len(self._later) >= settings.VXPU_LIVE_TOPICS:
             self._refuse(asked.topic, "too_many_topics", f"A connection watches {settings.VXPU_LIVE_TOPICS} at most.")
             return
         try:
@@ -200,16 +202,29 @@ class LiveConsumer(PlainConsumer):
             self._refuse(asked.topic, error.code, error.detail)
             return
         except DATABASE_AWAY:
-            self._refuse(asked.topic, "unavailable", "The database cannot be reached. Subscribe again soon.")
+            self._subscribe_later(asked)
             return
         if self._is_over:
             return
+        self._unsubscribe(asked.topic)
         subscription = Subscription(topic=asked.topic, spec=spec, view=view, outlet=self._outlet)
         self._subscriptions[asked.topic] = subscription
         live().join(subscription)
         await self.catch_up_again(subscription, since=asked.since)
 
+    def _subscribe_later(self, asked: Subscribe) -> None:
+        """The database is away: the snapshot comes when it is back, if the topic is wanted then."""
+        log.warning("The database is away; %s waits", asked.topic)
+        if not self._is_over:
+            self._later[asked.topic] = asyncio.get_running_loop().call_later(AGAIN_S, self._subscribe_now, asked)
+
+    def _subscribe_now(self, asked: Subscribe) -> None:
+        self._later.pop(asked.topic, None)
+        self._do(self._subscribe(asked))
+
     def _unsubscribe(self, topic: str) -> None:
+        if (waiting := self._later.pop(topic, None)) is not None:
+            waiting.cancel()
         if (subscription := self._subscriptions.pop(topic, None)) is not None:
             live().leave(subscription)
             self._outlet.forget(topic)
@@ -234,9 +249,17 @@ class LiveConsumer(PlainConsumer):
         self._outlet.put_state(_PING)
 
     async def catch_up_again(self, subscription: Subscription, *, since: str) -> None:
-        is_served = await catch_up(subscription, since=since, principal=self.principal, valkey=live().bus.valkey)
-        if not is_served and self._subscriptions.get(subscription.topic) is subscription:
-            self._unsubscribe(subscription.topic)
+        topic = subscription.topic
+        try:
+            await catch_up(subscription, since=since, principal=self.principal, valkey=live().bus.valkey)
+        except (DomainError, *DATABASE_AWAY) as error:
+            if self._subscriptions.get(topic) is not subscription:
+                return
+            self._unsubscribe(topic)
+            if isinstance(error, DomainError):
+                self._refuse(topic, error.code, error.detail)
+            else:
+                self._subscribe_later(Subscribe(topic=topic, since=since))
 
     async def judge(self, found: Principal | None) -> None:
         if self._is_over:
@@ -287,7 +310,7 @@ class LiveConsumer(PlainConsumer):
         self._is_over = True
         if self._hello is not None:
             self._hello.cancel()
-        for topic in tuple(self._subscriptions):
+        for topic in (*self._subscriptions, *self._later):
             self._unsubscribe(topic)
         if self._is_in:
             live().connections.discard(self)

@@ -133,10 +133,31 @@ def test_without_the_database_the_socket_stays_but_not_beyond_trust(
         await asyncio.sleep(0.6)
         await said(house, topic, 1)
         await watcher.answer(wanted="delta")
-        await watcher.subscribe(house.topic(ada, "b"))
-        assert (await watcher.answer(wanted="refused"))["code"] == "unavailable"
         monkeypatch.setattr("plumbing.live.consumer.TRUST_S", 0.5)
         assert await watcher.close_code() == 1013
+
+    run(story)
+
+
+def test_a_snapshot_waits_for_the_database(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = house.person()
+
+    def fail(*_: object) -> Any:
+        raise OperationalError("the server is gone")
+
+    monkeypatch.setattr("plumbing.live.consumer.AGAIN_S", 0.3)
+
+    async def story() -> None:
+        watcher = await watching(house, ada, house.topic(ada, "a"))
+        with monkeypatch.context() as away:
+            away.setattr("plumbing.live.database.tenant_scope", fail)
+            for name in ("b", "c"):
+                await watcher.subscribe(house.topic(ada, name))
+            await watcher.send({"type": "unsubscribe", "topic": house.topic(ada, "c")})
+            assert await watcher.is_quiet()
+        assert (await watcher.answer(wanted="snapshot"))["topic"] == house.topic(ada, "b")
+        assert await watcher.is_quiet()
+        await watcher.hang_up()
 
     run(story)
 
