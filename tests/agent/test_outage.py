@@ -90,7 +90,7 @@ def test_a_killed_agent_takes_its_running_slice_over_and_the_program_does_not_no
         agent.wait_state("gone")
         settle(agent)
         assert_every_window_once(agent)
-        used = sum(event.data.used_permille_s for event in agent.peer.events.values())
+        used = sum(event.data.used_permille_s or 0 for event in agent.peer.events.values())
         assert used >= 900
 
 

@@ -40,5 +40,5 @@ def test_an_agent_that_dies_all_the_time_loses_no_window_and_disturbs_no_program
         settle(agent)
         assert_every_window_once(agent)
         wait_for(lambda: not agent.group().exists(), what="nothing is left")
-        used = sum(event.data.used_permille_s for event in agent.peer.events.values())
+        used = sum(event.data.used_permille_s or 0 for event in agent.peer.events.values())
         say_figures(deaths=deaths, windows=len(agent.peer.events), used_permille_s=used, lost=0, doubled=0)

@@ -163,7 +163,7 @@ async def run_node(address: str, token: str, lease: str, samples: int) -> None:
 
 async def latencies(tab: ClientConnection, samples: int) -> list[float]:
     """Seconds from the reading's time to its frame. Paced: a newer sample may have taken an older one's place."""
-    found = []
+    found: list[float] = []
     while len(found) < samples - 2:
         frame = await _wanted(tab, "metrics")
         found.append((datetime.now(UTC) - datetime.fromisoformat(frame["data"]["at"])).total_seconds())

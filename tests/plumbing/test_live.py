@@ -127,7 +127,7 @@ def test_a_slow_reader_loses_metrics_and_no_state(house: House) -> None:
             await sync_to_async(publish_metrics)(house.feed(topic), {"value": value})
         await asyncio.sleep(0.5)
         gate.set()
-        frames = []
+        frames: list[dict[str, Any]] = []
         while len([frame for frame in frames if frame["type"] == "delta"]) < 100:
             frames.append(await watcher.next())
         assert [frame["data"]["value"] for frame in frames if frame["type"] == "delta"] == list(range(1, 101))
