@@ -1,10 +1,8 @@
 import { Button, Group } from "@mantine/core";
 import { Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { lazy, Suspense, useState } from "react";
 import { SliceBars } from "@/features/home/slice-bars";
-import { ExtendReservation } from "@/components/extend-reservation";
 import { Money } from "@/components/money";
-import { ReleaseReservation } from "@/components/release-reservation";
 import { SimulatedBadge } from "@/components/simulated-badge";
 import { StateBadge } from "@/components/state-badge";
 import { useNow } from "@/hooks/use-now";
@@ -14,6 +12,14 @@ import { isChangeable, isReleasable, type Reservation } from "@/lib/reservation"
 import { nameOf, sizeText } from "@/lib/reservation-words";
 import { formatClock } from "@/lib/units";
 import classes from "@/features/home/home.module.css";
+
+// Fetched when asked for: the first page stays within its budget.
+const ExtendReservation = lazy(() =>
+  import("@/components/extend-reservation").then((file) => ({ default: file.ExtendReservation })),
+);
+const ReleaseReservation = lazy(() =>
+  import("@/components/release-reservation").then((file) => ({ default: file.ReleaseReservation })),
+);
 
 type SliceCardProps = { reservation: Reservation; /** Follow its readings. */ live: boolean };
 
@@ -72,8 +78,10 @@ export function SliceCard({ reservation, live }: SliceCardProps) {
           )}
         </Group>
       </div>
-      {asking === "extend" && <ExtendReservation reservation={reservation} onClose={() => ask(null)} />}
-      {asking === "release" && <ReleaseReservation reservation={reservation} onClose={() => ask(null)} />}
+      <Suspense fallback={null}>
+        {asking === "extend" && <ExtendReservation reservation={reservation} onClose={() => ask(null)} />}
+        {asking === "release" && <ReleaseReservation reservation={reservation} onClose={() => ask(null)} />}
+      </Suspense>
     </li>
   );
 }
