@@ -8,6 +8,9 @@ import { makeDevice, makeOffer, makeQuote, makeRefusal } from "@/test/make-shelf
 import { pageOf, refuse, serve } from "@/test/network";
 import { renderPage } from "@/test/render";
 
+// Many controls and real waits: more than the usual patience on a loaded machine.
+vi.setConfig({ testTimeout: 60_000 });
+
 const OWN = "/reserve?memory_mib=4096&share_permille=250&device_kind=opencl";
 const open = (me = makeMe()) => renderPage(ReservePage, { at: OWN, path: "/reserve", me });
 const reserve = () => screen.getByRole("button", { name: "Reserve" });
@@ -61,16 +64,16 @@ describe("buying", () => {
 
   test("a network that is lost is asked again with the same key, and nothing can be changed meanwhile", async () => {
     quotes();
-    let tries = 0;
-    const calls = serve("post", "/reservations", () => {
-      tries += 1;
-      return tries === 1 ? HttpResponse.error() : HttpResponse.json({ id: "rsv_9" }, { status: 201 });
-    });
+    let isBack = false;
+    const calls = serve("post", "/reservations", () =>
+      isBack ? HttpResponse.json({ id: "rsv_9" }, { status: 201 }) : HttpResponse.error(),
+    );
     const { user, router } = await open();
     await ready();
     await user.click(reserve());
     expect(await screen.findByText(/No clear answer/)).toBeVisible();
     expect(screen.getByRole("textbox", { name: "Name" })).toBeDisabled();
+    isBack = true;
     await user.click(screen.getByRole("button", { name: "Ask again now" }));
     await waitFor(() => expect(router.state.location.pathname).toBe("/reservations/rsv_9"));
     expect(new Set(calls.map((call) => call.headers.get("Idempotency-Key"))).size).toBe(1);

@@ -1,12 +1,15 @@
 import { screen, waitFor, within } from "@testing-library/react";
 import { delay, HttpResponse } from "msw";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { ReservePage } from "@/features/reserve/reserve-page";
 import type { Schema } from "@/lib/api";
 import { PROJECT, makeMe } from "@/test/make";
 import { DEVICE, makeDevice, makeOffer, makeQuote, makeRefusal, OFFER } from "@/test/make-shelf";
 import { pageOf, refuse, serve, type Call } from "@/test/network";
 import { renderPage } from "@/test/render";
+
+// Many controls and real waits: more than the usual patience on a loaded machine.
+vi.setConfig({ testTimeout: 60_000 });
 
 type Asked = Schema<"QuoteInRequest">;
 const asked = (call: Call | undefined) => call?.body as Asked;
@@ -95,7 +98,7 @@ describe("choosing", () => {
   test("a time, a length, and a link to send", async () => {
     const quotes = quoting();
     const { user, router } = await open(`${OWN}&starts_at=2030-01-15T13:00:00Z`);
-    await user.click(await screen.findByRole("button", { name: "8 h" }));
+    await user.click(await screen.findByRole("button", { name: /^8.h$/ }));
     await waitFor(() => expect(asked(quotes.at(-1))).toMatchObject({ starts_at: "2030-01-15T13:00:00Z", ends_at: "2030-01-15T21:00:00Z" }));
     await user.click(screen.getByRole("button", { name: "No end" }));
     await waitFor(() => expect(asked(quotes.at(-1)).ends_at).toBeNull());
@@ -126,7 +129,6 @@ describe("races of quotes", () => {
     );
     const { user } = await open(OWN);
     await ready();
-    await user.click(screen.getByRole("button", { name: "1/4" }));
     slider("Memory").focus();
     await user.keyboard("{PageUp}");
     await waitFor(() => expect(quotes.some((call) => asked(call).slice?.share_permille === 500)).toBe(true));
@@ -179,7 +181,7 @@ describe("what stands in the way", () => {
     expect(screen.queryByText(/too little free memory/)).not.toBeInTheDocument();
   });
 
-  test("no price, a used-up quota and a wrong period are told in words", async () => {
+  test("no price, no sale: said in words", async () => {
     quoting(() => ({ fits: false, price: null, amount_per_hour: null, amount_total: null, refusal: makeRefusal({ code: "no_price", constraints: {} }) }));
     await open(OWN);
     expect(await screen.findByText(/No price is published for this class/)).toBeVisible();
