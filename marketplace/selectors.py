@@ -257,9 +257,25 @@ def price_ladder(
     skus in the order given, then ``*``. `tenant_id` None gives list prices only."""
     scopes, names = _levels_of(tenant_id, skus)
     rows = list_prices_between(
-        currencies=[currency], scopes=scopes, skus=names, meter=meter, starts_at=starts_at, ends_at=ends_at
+        currencies=[currency], scopes=scopes, skus=names, meters=[meter], starts_at=starts_at, ends_at=ends_at
     )
     return ladder_from(rows, tenant_id=tenant_id, currency=currency, skus=skus)
+
+
+def price_ladders(
+    *, tenant_id: UUID, currency: str, skus: Sequence[str], starts_at: datetime, ends_at: datetime
+) -> dict[Meter, list[list[Rate]]]:
+    """`price_ladder` of every meter, in one read."""
+    scopes, names = _levels_of(tenant_id, skus)
+    rows = list_prices_between(
+        currencies=[currency], scopes=scopes, skus=names, meters=list(Meter), starts_at=starts_at, ends_at=ends_at
+    )
+    return {
+        meter: ladder_from(
+            [row for row in rows if row.meter == meter], tenant_id=tenant_id, currency=currency, skus=skus
+        )
+        for meter in Meter
+    }
 
 
 def _levels_of(tenant_id: UUID | None, skus: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -272,13 +288,13 @@ def list_prices_between(
     currencies: Collection[str],
     scopes: Collection[str],
     skus: Collection[str],
-    meter: Meter,
+    meters: Collection[Meter],
     starts_at: datetime,
     ends_at: datetime,
 ) -> list[Price]:
     """Prices of these names that touch the period, by start: one read for many ladders."""
     rows = Price.objects.filter(
-        currency__in=currencies, meter=meter, scope__in=scopes, sku__in=skus, valid__overlap=(starts_at, ends_at)
+        currency__in=currencies, meter__in=meters, scope__in=scopes, sku__in=skus, valid__overlap=(starts_at, ends_at)
     )
     with system_scope():
         return list(rows.order_by("valid"))

@@ -27,11 +27,15 @@ def price_at(*, tenant_id: UUID, currency: str, sku: str, device_kind: str, at: 
         tenant_id=tenant_id, currency=currency, skus=(sku, device_kind), meter=Meter.DELIVERED, starts_at=at,
         ends_at=at + timedelta(seconds=1),
     )  # fmt: skip
+    return _first_rate(ladder, currency=currency, name=sku or device_kind, at=at)
+
+
+def _first_rate(ladder: Sequence[Sequence[Rate]], *, currency: str, name: str, at: datetime) -> Rate:
     try:
         return rate_at(at, ladder=ladder)
     except NoRate as error:
         raise NoPrice(
-            f"No price in {currency} for {sku or device_kind} at {at.isoformat()}.",
+            f"No price in {currency} for {name} at {at.isoformat()}.",
             suggestion="Choose another time, or ask the operator to publish a price.",
         ) from error
 
@@ -55,13 +59,12 @@ def freeze(*, tenant_id: UUID, currency: str, sku: str, device_kind: str, period
     """The book as it stands, for the period: what a quote promises. A hole later in the book is filled with the price
     of the start. Raises NoPrice when nothing is sold at the start."""
     span = held_span(period)
-    first = price_at(tenant_id=tenant_id, currency=currency, sku=sku, device_kind=device_kind, at=span.starts_at)
+    ladders = selectors.price_ladders(
+        tenant_id=tenant_id, currency=currency, skus=(sku, device_kind), starts_at=span.starts_at, ends_at=span.ends_at
+    )
+    first = _first_rate(ladders[Meter.DELIVERED], currency=currency, name=sku or device_kind, at=span.starts_at)
     pieces = {}
-    for meter in Meter:
-        ladder = selectors.price_ladder(
-            tenant_id=tenant_id, currency=currency, skus=(sku, device_kind), meter=meter, starts_at=span.starts_at,
-            ends_at=span.ends_at,
-        )  # fmt: skip
+    for meter, ladder in ladders.items():
         filler = first.unit_price if meter == Meter.DELIVERED else Decimal(0)
         whole = [*ladder, [Rate(first.price_id, filler, LONG_AGO, None)]]
         pieces[str(meter)] = split_at_prices(Taken(span, 0, ""), ladder=whole)

@@ -15,6 +15,16 @@ from vxpu.units import format_memory, format_share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaUse:
+    """A row with the peak of what is held over a period, and how many reservations have not ended."""
+
+    row: Quota
+    permille: int
+    mib: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaLeft:
     """The least that any of the rows leaves over the period; never below zero."""
 
@@ -32,41 +42,40 @@ def check_quota(
     `leave_out` is the reservation that is being changed. Raises QuotaExceeded with the figures.
     """
     rows = locks.lock_quotas(tenant_id=tenant_id, project_id=project_id)
-    judge_quota(rows, piece=piece, period=period, leave_out=leave_out, is_new=is_new)
+    judge_quota(quota_use(rows, period=period, leave_out=leave_out), piece=piece, is_new=is_new)
 
 
-def judge_quota(
-    rows: Sequence[Quota], *, piece: Slice, period: Period, leave_out: UUID | None = None, is_new: bool
-) -> None:
-    """The judgement itself, on rows that are locked (a purchase) or only read (a quote). Raises QuotaExceeded."""
-    for quota in rows:
-        if is_new:
-            _check_count(quota)
-        permille, mib = _peak(quota, period, leave_out)
-        if permille + piece.share_permille > quota.nominal_permille:
-            raise _exceeded(quota, "share_permille", quota.nominal_permille, permille, piece.share_permille)
-        if mib + piece.memory_mib > quota.nominal_mib:
-            raise _exceeded(quota, "memory_mib", quota.nominal_mib, mib, piece.memory_mib)
+def quota_use(rows: Sequence[Quota], *, period: Period, leave_out: UUID | None = None) -> list[QuotaUse]:
+    """What is held of rows that are locked (a purchase) or only read (a quote)."""
+    found = []
+    for row in rows:
+        permille, mib = selectors.peak_taken(
+            tenant_id=row.tenant_id, project_id=row.project_id, starts_at=period.starts_at, ends_at=period.ends_at,
+            leave_out=leave_out,
+        )  # fmt: skip
+        count = selectors.count_unended(tenant_id=row.tenant_id, project_id=row.project_id)
+        found.append(QuotaUse(row=row, permille=permille, mib=mib, count=count))
+    return found
 
 
-def quota_left(rows: Sequence[Quota], *, period: Period, leave_out: UUID | None = None) -> QuotaLeft:
-    """What the rows leave over the period, as they stand."""
-    peaks = [_peak(quota, period, leave_out) for quota in rows]
-    counts = [selectors.count_unended(tenant_id=row.tenant_id, project_id=row.project_id) for row in rows]
+def judge_quota(uses: Sequence[QuotaUse], *, piece: Slice, is_new: bool) -> None:
+    """The judgement itself, the same for a purchase and a quote. Raises QuotaExceeded."""
+    for use in uses:
+        row = use.row
+        if is_new and use.count + 1 > row.max_reservations:
+            raise _exceeded(row, "reservations", row.max_reservations, use.count, 1)
+        if use.permille + piece.share_permille > row.nominal_permille:
+            raise _exceeded(row, "share_permille", row.nominal_permille, use.permille, piece.share_permille)
+        if use.mib + piece.memory_mib > row.nominal_mib:
+            raise _exceeded(row, "memory_mib", row.nominal_mib, use.mib, piece.memory_mib)
+
+
+def quota_left(uses: Sequence[QuotaUse]) -> QuotaLeft:
     return QuotaLeft(
-        share_permille=max(
-            0, min(row.nominal_permille - permille for row, (permille, _) in zip(rows, peaks, strict=True))
-        ),
-        memory_mib=max(0, min(row.nominal_mib - mib for row, (_, mib) in zip(rows, peaks, strict=True))),
-        reservations=max(0, min(row.max_reservations - count for row, count in zip(rows, counts, strict=True))),
+        share_permille=max(0, min(use.row.nominal_permille - use.permille for use in uses)),
+        memory_mib=max(0, min(use.row.nominal_mib - use.mib for use in uses)),
+        reservations=max(0, min(use.row.max_reservations - use.count for use in uses)),
     )
-
-
-def _peak(quota: Quota, period: Period, leave_out: UUID | None) -> tuple[int, int]:
-    return selectors.peak_taken(
-        tenant_id=quota.tenant_id, project_id=quota.project_id, starts_at=period.starts_at, ends_at=period.ends_at,
-        leave_out=leave_out,
-    )  # fmt: skip
 
 
 @transaction_required

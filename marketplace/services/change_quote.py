@@ -15,7 +15,7 @@ from marketplace.models import Meter, Placement, Reach, Reservation
 from marketplace.rating import spans
 from marketplace.rating.items import rate_at
 from marketplace.services._pricing import cost_of, hourly, ladder_of
-from marketplace.services._quota import judge_quota
+from marketplace.services._quota import judge_quota, quota_use
 from marketplace.services.extend import check_end, check_extendable
 from marketplace.services.resize import check_resizable, end_after
 from marketplace.services.wish import refusal_of_change, size_of, slice_of
@@ -87,7 +87,7 @@ def quote_extension(*, reach: Reach, reservation_id: UUID, ends_at: datetime | N
 def _over_quota(row: Reservation, piece: Slice, period: Period) -> DomainError | None:
     rows = selectors.quotas_of(tenant_id=row.tenant_id, project_id=row.project_id)
     try:
-        judge_quota(rows, piece=piece, period=period, leave_out=row.pk, is_new=False)
+        judge_quota(quota_use(rows, period=period, leave_out=row.pk), piece=piece, is_new=False)
     except DomainError as error:
         return error
     return None

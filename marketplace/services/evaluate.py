@@ -21,7 +21,7 @@ from marketplace.rating import agreed, spans
 from marketplace.rating.items import Rate
 from marketplace.services._booking import Terms
 from marketplace.services._pricing import cost_of, freeze, hourly
-from marketplace.services._quota import QuotaLeft, judge_quota, quota_left
+from marketplace.services._quota import QuotaLeft, judge_quota, quota_left, quota_use
 from marketplace.services.wish import Order, refusal, wish_of
 from plumbing import db
 from plumbing.errors import DomainError, Forbidden, NotFound
@@ -83,10 +83,11 @@ def evaluate(terms: Terms, *, now: datetime) -> Evaluation:
     device, refused = _find_device(terms, now=now)
     piece = _as_taken(terms, device)
     rows = selectors.quotas_of(tenant_id=order.tenant_id, project_id=order.project_id)
-    left = quota_left(rows, period=wish.period)
+    uses = quota_use(rows, period=wish.period)
+    left = quota_left(uses)
     over: DomainError | None = None
     try:
-        judge_quota(rows, piece=piece, period=wish.period, is_new=True)
+        judge_quota(uses, piece=piece, is_new=True)
     except QuotaExceeded as error:
         over = _with_what_is_left(error, piece, left)
     barred = _account_refusal(terms, now=now)

@@ -114,9 +114,7 @@ def rate_bucket(*, row: Reservation, placement: Placement, bucket: datetime, now
     window = spans.Span(bucket, end)
     # Cut by measured use where an invoice begins or ends; else billing would cut in proportion to time.
     borders = billing.period_borders(account_id=row.account_id, starts_at=window.starts_at, ends_at=window.ends_at)
-    unread = allocator.unread_spans(
-        lease_id=placement.lease_id, starts_at=window.starts_at, ends_at=window.ends_at
-    )
+    unread = allocator.unread_spans(lease_id=placement.lease_id, starts_at=window.starts_at, ends_at=window.ends_at)
     borders += [at for span in unread for at in span]
     metered = allocator.metered_phases(lease_id=placement.lease_id, now=now)
     phases = [

@@ -87,7 +87,7 @@ def show_offers(offers: Sequence[Offer], *, tenant_id: UUID, now: datetime) -> l
         currencies=[currency],
         scopes=[LIST_SCOPE, tenant_scope_name(tenant_id)],
         skus={ANY_SKU, *(name for offer in offers for name in (offer.sku, offer.device_kind))},
-        meter=Meter.DELIVERED,
+        meters=[Meter.DELIVERED],
         starts_at=now - LINE_BACK,
         ends_at=now + LINE_AHEAD,
     )

@@ -120,7 +120,7 @@ def _prices_for(
         currencies={row.currency for row in live},
         scopes={LIST_SCOPE, *(tenant_scope_name(row.tenant_id) for row in live)},
         skus={ANY_SKU, *kinds, *(row.sku for row in live if row.sku)},
-        meter=Meter.DELIVERED,
+        meters=[Meter.DELIVERED],
         starts_at=now,
         ends_at=max([now, *(row.starts_at for row in live)]) + timedelta(seconds=1),
     )
