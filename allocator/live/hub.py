@@ -91,7 +91,7 @@ class Hub:
     def _each(self, node_id: str, call: Callable[[Member], Coroutine[Any, Any, None]]) -> None:
         """Each member in a task of its own: a stalled connection holds up nobody."""
         for member in tuple(self._members.get(node_id, ())):
-            sending = asyncio.create_task(call(member))
+            sending = asyncio.create_task(_deliver(call(member)))
             self._sending.add(sending)
             sending.add_done_callback(self._sending.discard)
 
@@ -103,6 +103,13 @@ class Hub:
             except DATABASE_AWAY:
                 log.warning("The database is away", exc_info=True)
             await asyncio.sleep(PULSE_S)
+
+
+async def _deliver(sending: Coroutine[Any, Any, None]) -> None:
+    try:
+        await sending
+    except OSError:  # as uvicorn says it: the connection is gone, and its own end comes
+        log.debug("A node's connection ended while it was told something")
 
 
 async def _pass_on(member: Member, *, order: Order) -> None:
