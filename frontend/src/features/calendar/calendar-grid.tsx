@@ -1,6 +1,6 @@
 import { useElementSize } from "@mantine/hooks";
 import { defaultRangeExtractor, useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef } from "react";
+import { useCallback, useEffect, useMemo, useRef } from "react";
 import { useT } from "@/lib/i18n";
 import classes from "./calendar.module.css";
 import { DeviceRowView } from "./device-row";
@@ -57,11 +57,15 @@ export function CalendarGrid(props: CalendarGridProps) {
       board.dispatch({ type: "enter" });
     },
   });
+  // Both stay the same while rows and range do, or a drag would measure a thousand rows at each move.
+  const heights = useMemo(() => rows.map((row) => heightOf(row, range)), [rows, range]);
+  const estimateSize = useCallback((index: number) => heights[index] ?? 0, [heights]);
+  const getItemKey = useCallback((index: number) => rows[index]?.id ?? index, [rows]);
   const virtual = useVirtualizer({
     count: rows.length,
     getScrollElement: () => scroller.current,
-    estimateSize: (index) => (rows[index] ? heightOf(rows[index], range) : 0),
-    getItemKey: (index) => rows[index]?.id ?? index,
+    estimateSize,
+    getItemKey,
     overscan: 6,
     paddingStart: 0,
     scrollPaddingStart: 48,
@@ -69,7 +73,7 @@ export function CalendarGrid(props: CalendarGridProps) {
     rangeExtractor: (seen) => [...new Set([...defaultRangeExtractor(seen), ...(keys.index >= 0 ? [keys.index] : [])])],
   });
   // Heights follow from the data: new data, new heights.
-  useEffect(() => virtual.measure(), [virtual, rows, range]);
+  useEffect(() => virtual.measure(), [virtual, heights]);
   useStartAtNow(scroller, range, board.now, width);
   const pointer = useDrawingPointer({ range, width, earliest: board.earliest, dispatch: board.dispatch });
   const rowId = (id: string) => `calendar-${id}`;

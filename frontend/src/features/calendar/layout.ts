@@ -24,10 +24,21 @@ export type Box = {
   isTight: boolean;
 };
 
-export const spanOf = (period: { starts_at: string; ends_at?: string | null }): Span => ({
-  from: Date.parse(period.starts_at),
-  to: period.ends_at == null ? Number.POSITIVE_INFINITY : Date.parse(period.ends_at),
-});
+type Period = { starts_at: string; ends_at?: string | null };
+
+/** A thousand devices have many thousand texts of times: each is read once. */
+const read = new WeakMap<Period, Span>();
+
+/** No end is infinity. */
+export function spanOf(period: Period): Span {
+  let span = read.get(period);
+  if (!span) {
+    const to = period.ends_at == null ? Number.POSITIVE_INFINITY : Date.parse(period.ends_at);
+    span = { from: Date.parse(period.starts_at), to };
+    read.set(period, span);
+  }
+  return span;
+}
 
 /** What a piece takes of its device: the larger of its two shares, in permille. */
 export function dominantOf(piece: Piece, item: Item): number {

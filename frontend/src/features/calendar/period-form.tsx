@@ -1,4 +1,5 @@
 import { Button, Group, Stack } from "@mantine/core";
+import { memo } from "react";
 import { useT } from "@/lib/i18n";
 import { formatDuration } from "@/lib/units";
 import type { Chosen } from "./drawing";
@@ -10,24 +11,28 @@ import type { Item } from "./types";
 import { useLatest } from "./use-latest";
 import { instantOf } from "./when";
 
+/** What the form holds, and what it means if it means something. */
+export type Edit = { edited: FormText; chosen: Chosen | null };
+
 type PeriodFormProps = {
   items: Item[];
   text: FormText;
   /** The quarter of an hour that is running: nothing starts before. */
   earliest: number;
-  onEdit: (edited: FormText, chosen: Chosen | null) => void;
+  /** Stays the same one. */
+  onEdit: (edit: Edit) => void;
 };
 
 const LENGTHS_H = [1, 2, 4, 8, 24];
 
 /** What to reserve, typed: the same as drawing it. */
-export function PeriodForm({ items, text, earliest, onEdit }: PeriodFormProps) {
+export const PeriodForm = memo(function PeriodForm({ items, text, earliest, onEdit }: PeriodFormProps) {
   const t = useT();
   const { start, end, trouble } = meaningOf(text, earliest);
   const from = instantOf(start);
   const edit = (change: Partial<FormText>) => {
     const edited = { ...text, ...change };
-    onEdit(edited, meaningOf(edited, earliest).chosen);
+    onEdit({ edited, chosen: meaningOf(edited, earliest).chosen });
   };
   const setDevice = useLatest((device: string | null) => edit({ device }));
   const lasting = (hours: number) => {
@@ -62,7 +67,7 @@ export function PeriodForm({ items, text, earliest, onEdit }: PeriodFormProps) {
       </Group>
     </Stack>
   );
-}
+});
 
 /** The form shows what somebody types, else what is chosen; a text typed by another zone's clock is void. */
 export const shownText = (edited: FormText | null, chosen: Chosen | null, zone: string): FormText =>

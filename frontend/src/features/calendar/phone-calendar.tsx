@@ -1,4 +1,4 @@
-import { Stack, VisuallyHidden } from "@mantine/core";
+import { Button, Stack, VisuallyHidden } from "@mantine/core";
 import { useRef } from "react";
 import { useT } from "@/lib/i18n";
 import { ProblemAlert } from "@/components/problem-alert";
@@ -30,6 +30,9 @@ export function PhoneCalendar({ items, size, onSize, range, zone }: PhoneCalenda
   useFocusAnswer(board, panel);
   return (
     <Stack gap="lg">
+      <Button variant="default" onClick={() => panel.current?.scrollIntoView({ block: "start" })}>
+        {t("calendar.to_form")}
+      </Button>
       {mine.error && <ProblemAlert problem={mine.error} retry={() => void mine.refetch()} />}
       {mine.isPending && <SkeletonRows rows={3} height={48} />}
       {mine.data && <AgendaList range={range} zone={zone} reservations={mine.data} />}

@@ -1,5 +1,6 @@
 import { Button, Group, Stack, Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
+import { useMemo } from "react";
 import { ActionLines } from "@/components/action-lines";
 import { ProblemAlert } from "@/components/problem-alert";
 import { SkeletonRows } from "@/components/skeleton-rows";
@@ -10,21 +11,24 @@ import classes from "./calendar.module.css";
 import { BoughtNote } from "./bought-note";
 import { Conflict } from "./conflict";
 import { linesOf } from "./lines-to-copy";
-import { PeriodForm, shownText } from "./period-form";
+import { PeriodForm, shownText, type Edit } from "./period-form";
 import { Terms } from "./terms";
 import type { Item } from "./types";
 import type { Board } from "./use-board";
+import { useLatest } from "./use-latest";
 import type { Quote } from "./use-quote";
 import { periodOf } from "./words";
 
-type ReservePanelProps = { board: Board; items: Item[]; zone: string };
+type ReservePanelProps = { board: Board; items: Item[]; zone: string; /** Said while nothing is chosen. */ hint?: string };
 
 /** What was chosen, by whichever way, and what it costs: one small panel for all four. */
-export function ReservePanel({ board, items, zone }: ReservePanelProps) {
+export function ReservePanel({ board, items, zone, hint }: ReservePanelProps) {
   const t = useT();
   const { state, dispatch, size, earliest, now, project } = board;
   const { chosen } = state;
-  const text = shownText(state.edited, chosen, zone);
+  const { edited } = state;
+  const text = useMemo(() => shownText(edited, chosen, zone), [edited, chosen, zone]);
+  const onEdit = useLatest((edit: Edit) => dispatch({ type: "edit", ...edit }));
   const lines = chosen && project ? linesOf(chosen, size, project.id, zone, now) : null;
   return (
     <Stack gap="md">
@@ -39,7 +43,7 @@ export function ReservePanel({ board, items, zone }: ReservePanelProps) {
         items={items}
         text={text}
         earliest={earliest}
-        onEdit={(edited, next) => dispatch({ type: "edit", edited, chosen: next })}
+        onEdit={onEdit}
       />
       {project === null && <Text size="sm">{t("calendar.no_project")}</Text>}
       {chosen && (
@@ -49,9 +53,9 @@ export function ReservePanel({ board, items, zone }: ReservePanelProps) {
       )}
       {chosen && <Answer board={board} items={items} zone={zone} />}
       {board.bought && !chosen && <BoughtNote bought={board.bought} zone={zone} onClose={board.forget} />}
-      {!chosen && !board.bought && (
+      {hint && !chosen && !board.bought && (
         <Text size="xs" c="dimmed" style={{ whiteSpace: "pre-line" }}>
-          {t("calendar.how")}
+          {hint}
         </Text>
       )}
       {(chosen || state.drawing) && (
@@ -66,7 +70,7 @@ export function ReservePanel({ board, items, zone }: ReservePanelProps) {
   );
 }
 
-function Answer({ board, items, zone }: ReservePanelProps) {
+function Answer({ board, items, zone }: Omit<ReservePanelProps, "hint">) {
   const { quote, purchase, refusal, ways } = board;
   if (purchase.error && !refusal) {
     return (

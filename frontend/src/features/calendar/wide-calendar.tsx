@@ -101,7 +101,7 @@ export function WideCalendar({ items, isOld, params, change, range, zone }: Wide
           <Legend size={params.size} />
         </div>
         <section className={classes.panel} aria-label={t("calendar.panel")} ref={panel}>
-          <ReservePanel board={board} items={items} zone={zone} />
+          <ReservePanel board={board} items={items} zone={zone} hint={t("calendar.how")} />
         </section>
       </div>
       <VisuallyHidden role="status" aria-live="polite" data-testid="calendar-said">

@@ -33,6 +33,7 @@ export const calendar = {
   no_fit_short: "Does not fit",
   take_way: "Take {times} instead",
   panel: "Reserve",
+  to_form: "Reserve a time",
   how: "Drag over free time in a row.\nOr click its start, then its end.\nOr fill in the times here.\nOr use the keys: arrows, Shift, Enter.",
   keys: "Keys: ↑ ↓ row, ← → 15 min, Page keys 1 h, Shift extends, Enter asks the price and reserves, Esc cancels",
   device: "Device",

@@ -34,6 +34,7 @@ export const calendar: Shape<typeof en> = {
   no_fit_short: "放不下",
   take_way: "改用 {times}",
   panel: "预订",
+  to_form: "预订一段时间",
   how: "在一行的空闲时间上拖动。\n或先点开始，再点结束。\n或在此填写时间。\n或用键盘：方向键、Shift、Enter。",
   keys: "键盘：↑ ↓ 换行，← → 15 分钟，翻页键 1 小时，Shift 延长，Enter 询价并预订，Esc 取消",
   device: "设备",
