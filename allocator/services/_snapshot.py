@@ -54,7 +54,7 @@ def read_fleet(*, from_at: datetime, now: datetime, device_id: UUID | None = Non
 
     A hold that has lapsed takes nothing, whether or not someone has tidied it up.
     """
-    found: QuerySet[Device] = devices().order_by("pk")
+    found: QuerySet[Device] = devices().select_related(None).select_related("node").order_by("pk")  # no readings
     segments = (
         Segment.objects.filter(live=True, period__overlap=TimestamptzRange(from_at, None))
         .exclude(Q(lease__state="held") & Q(lease__hold_until__lte=now))
