@@ -14,12 +14,26 @@ const accent: MantineColorsTuple = [
   "#2c3580",
 ];
 
+/** Mantine's own dark greys are neutral; these are of one family with the page's ground. */
+const dark: MantineColorsTuple = [
+  "#dfe3e8",
+  "#b5bdc8",
+  "#949ca7",
+  "#6b7480",
+  "#3d4550",
+  "#2f363f",
+  "#252a32",
+  "#1c2026",
+  "#15181d",
+  "#101317",
+];
+
 const SYSTEM = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "Noto Sans SC", "PingFang SC", "Microsoft YaHei", sans-serif';
 const MONO = 'ui-monospace, "SF Mono", "Cascadia Mono", "DejaVu Sans Mono", Menlo, Consolas, monospace';
 
 /** Four text sizes, a 4 px grid, radius 6. */
 export const theme = createTheme({
-  colors: { accent },
+  colors: { accent, dark },
   primaryColor: "accent",
   primaryShade: { light: 7, dark: 7 },
   fontFamily: SYSTEM,
@@ -76,5 +90,9 @@ export const cssVariables: CSSVariablesResolver = () => ({
     "--mantine-color-anchor": "#aab4f2",
     "--mantine-color-body": "#15181d",
     "--mantine-color-text": "#dfe3e8",
+    // A chosen or soft button must stand out from a dark panel.
+    "--mantine-color-accent-light": "#2b3260",
+    "--mantine-color-accent-light-hover": "#343c73",
+    "--mantine-color-accent-light-color": "#cdd3f7",
   },
 });

@@ -52,7 +52,7 @@ export function ClassCard({ group }: { group: OfferClass }) {
             <th scope="col" className={classes.number}>
               {t("offers.memory")}
             </th>
-            <th scope="col" className={classes.number}>
+            <th scope="col" className={`${classes.number} ${classes.wide}`}>
               {t("offers.compute")}
             </th>
             <th scope="col" className={classes.number}>

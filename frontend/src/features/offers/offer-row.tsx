@@ -19,8 +19,11 @@ export function OfferRow({ sold: { offer, per_hour }, name }: { sold: Sold; name
       <th scope="row" title={offer.title}>
         {size}
       </th>
-      <td className={classes.number}>{formatMemory(offer.slice.memory_mib)}</td>
-      <td className={classes.number}>{formatShare(offer.slice.share_permille)}</td>
+      <td className={classes.number}>
+        {formatMemory(offer.slice.memory_mib)}
+        <div className={classes.narrow}>{formatShare(offer.slice.share_permille)}</div>
+      </td>
+      <td className={`${classes.number} ${classes.wide}`}>{formatShare(offer.slice.share_permille)}</td>
       <td className={classes.number}>
         {offer.price === null || per_hour === null ? (
           <Hint text={t("offers.no_price")}>{t("common.unknown")}</Hint>

@@ -6,9 +6,12 @@ import type { Offer } from "@/hooks/use-offers";
 import { useNow } from "@/hooks/use-now";
 import { useZone } from "@/hooks/use-zone";
 import { useT } from "@/lib/i18n";
-import { compareAmounts } from "@/lib/money";
+import { amountToNumber, compareAmounts } from "@/lib/money";
 import { formatInstant } from "@/lib/time-format";
 import { formatMoney } from "@/lib/units";
+
+/** Room above the highest price, so that the line lies beside its number. */
+const HEADROOM = 1.5;
 
 /** The price of the last day as a line of steps, and the change that is published already. */
 export function PriceHistory({ offer }: { offer: Offer }) {
@@ -32,7 +35,14 @@ export function PriceHistory({ offer }: { offer: Offer }) {
     <Hint text={`${past}. ${coming}`.trim()}>
       <span className={classes.history}>
         <span>{t("offers.price_line")}</span>
-        <Sparkline values={lastDay(offer.price_line, now)} step width={96} height={24} label={`${past}. ${coming}`.trim()} />
+        <Sparkline
+          values={lastDay(offer.price_line, now)}
+          max={amountToNumber(range.high) * HEADROOM}
+          step
+          width={96}
+          height={24}
+          label={`${past}. ${coming}`.trim()}
+        />
       </span>
     </Hint>
   );

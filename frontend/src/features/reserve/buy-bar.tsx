@@ -1,8 +1,15 @@
+import { Button } from "@mantine/core";
 import { BuyButtons, type BuyProps } from "@/features/reserve/buy-buttons";
 import classes from "@/features/reserve/reserve.module.css";
 import { Verdict } from "@/features/reserve/verdict";
 import { useT } from "@/lib/i18n";
 import { formatMoney } from "@/lib/units";
+
+function showQuote(): void {
+  const quote = document.getElementById("quote");
+  quote?.scrollIntoView({ block: "start" });
+  quote?.focus({ preventScroll: true });
+}
 
 /** On a narrow screen: what it costs, and the button, always in sight. */
 export function BuyBar(props: BuyProps) {
@@ -18,7 +25,13 @@ export function BuyBar(props: BuyProps) {
           <Verdict quote={quote} isUpdating={isLoading && !isCurrent} />
         </div>
       )}
-      <BuyButtons {...props} />
+      {isCurrent && quote !== null && !quote.fits ? (
+        <Button variant="default" onClick={showQuote}>
+          {t("reserve.see_ways")}
+        </Button>
+      ) : (
+        <BuyButtons {...props} />
+      )}
     </section>
   );
 }

@@ -16,7 +16,7 @@ export type BuyProps = {
 };
 
 /** The one button; it waits for a quote that is current. */
-export function BuyButtons({ state, refusal, isBuying, canBuy, canQueue, onBuy, onQueue }: BuyProps) {
+export function BuyButtons({ state, refusal, isBuying, canBuy, onBuy }: BuyProps) {
   const t = useT();
   const { quote } = state;
   const isReady = canBuy && state.isCurrent && quote !== null && quote.fits && refusal === null;
@@ -37,11 +37,17 @@ export function BuyButtons({ state, refusal, isBuying, canBuy, canQueue, onBuy, 
         {t(isReady && isDearer ? "reserve.buy_changed" : "reserve.buy")}
       </Button>
       {!canBuy && <Text size="xs">{t("reserve.may_not_buy")}</Text>}
-      {canQueue && state.isCurrent && (
-        <Button fullWidth variant="default" disabled={isBuying} onClick={onQueue}>
-          {t("reserve.queue")}
-        </Button>
-      )}
     </Stack>
+  );
+}
+
+/** Nothing is free now: a place in line instead. */
+export function QueueButton({ state, canBuy, canQueue, isBuying, onQueue }: BuyProps) {
+  const t = useT();
+  if (!canQueue || !canBuy || !state.isCurrent) return null;
+  return (
+    <Button fullWidth variant="default" disabled={isBuying} onClick={onQueue}>
+      {t("reserve.queue")}
+    </Button>
   );
 }

@@ -2,7 +2,7 @@ import { Skeleton, Stack, VisuallyHidden } from "@mantine/core";
 import type { ReactNode } from "react";
 import { ActionLines } from "@/components/action-lines";
 import { ProblemAlert } from "@/components/problem-alert";
-import { BuyButtons, type BuyProps } from "@/features/reserve/buy-buttons";
+import { BuyButtons, QueueButton, type BuyProps } from "@/features/reserve/buy-buttons";
 import { PriceHold } from "@/features/reserve/price-hold";
 import { Breakdown, PriceLines } from "@/features/reserve/price-lines";
 import { QuoteFacts } from "@/features/reserve/quote-facts";
@@ -11,7 +11,7 @@ import type { Way } from "@/features/reserve/refusal";
 import classes from "@/features/reserve/reserve.module.css";
 import type { TerminalLines } from "@/features/reserve/terminal";
 import { useNarrow } from "@/features/reserve/use-narrow";
-import { Verdict } from "@/features/reserve/verdict";
+import { isNow, Verdict } from "@/features/reserve/verdict";
 import type { Quote } from "@/features/reserve/wish";
 import { WhyNot } from "@/features/reserve/ways";
 import { useT, type Translate } from "@/lib/i18n";
@@ -32,7 +32,7 @@ export function QuotePanel(props: QuotePanelProps) {
   const { quote, isCurrent, isLoading, problem } = state;
   const isNarrow = useNarrow();
   return (
-    <section className={classes.quote} aria-label={t("reserve.quote")} aria-busy={isLoading}>
+    <section className={classes.quote} id="quote" tabIndex={-1} aria-label={t("reserve.quote")} aria-busy={isLoading}>
       {notice}
       {problem && !state.isLoading && <ProblemAlert problem={problem} retry={() => void state.renew()} />}
       {quote === null && !problem && <QuoteSkeleton />}
@@ -58,6 +58,7 @@ export function QuotePanel(props: QuotePanelProps) {
         </>
       )}
       {!isNarrow && <BuyButtons {...props} />}
+      <QueueButton {...props} />
       {quote !== null && (
         <div className={isCurrent || state.isExpired ? classes.answer : classes.old}>
           <Breakdown quote={quote} />
@@ -72,7 +73,7 @@ export function QuotePanel(props: QuotePanelProps) {
 function summaryOf(quote: Quote, t: Translate): string {
   if (!quote.fits) return t("reserve.no_fit");
   const hour = formatMoney(quote.amount_per_hour, quote.currency);
-  return `${t("reserve.fits")}. ${hour} ${t("reserve.per_hour")}.`;
+  return `${t(isNow(quote) ? "reserve.fits_now" : "reserve.fits_then")}. ${hour} ${t("reserve.per_hour")}.`;
 }
 
 function QuoteSkeleton() {

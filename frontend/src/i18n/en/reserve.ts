@@ -54,7 +54,9 @@ export const reserve = {
 
   quote: "Quote",
   updating: "Updating",
-  fits: "Fits",
+  fits_now: "Fits now",
+  fits_then: "Fits then",
+  see_ways: "See what fits",
   no_fit: "Does not fit",
   not_sold: "Not sold",
   hold: "Price held for {time}",

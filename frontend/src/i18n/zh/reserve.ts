@@ -57,7 +57,9 @@ export const reserve = {
 
   quote: "报价",
   updating: "更新中",
-  fits: "可以预订",
+  fits_now: "现在可用",
+  fits_then: "届时可用",
+  see_ways: "查看可行的选择",
   no_fit: "放不下",
   not_sold: "暂不出售",
   hold: "价格保留 {time}",
