@@ -1,7 +1,7 @@
 import { Choices, Popup } from "@/components/popup";
 import { Icon } from "@/components/icon";
 import { useNow } from "@/hooks/use-now";
-import { useZone, ZONE_MODES } from "@/hooks/use-zone";
+import { useAccountZone, useZone, ZONE_MODES } from "@/hooks/use-zone";
 import { useT } from "@/lib/i18n";
 import { offsetText } from "@/lib/time";
 import { formatInstant } from "@/lib/time-format";
@@ -11,6 +11,7 @@ import classes from "@/app/shell.module.css";
 export function ZoneSwitch() {
   const t = useT();
   const now = useNow(10_000);
+  useAccountZone();
   const { zone, mode, setMode, zones } = useZone();
   const options = ZONE_MODES.flatMap((one) => {
     const name = zones[one];
