@@ -24,9 +24,17 @@ export const UNKNOWN = "n/a";
 const SPACE = "\u00a0";
 const MINUS = "\u2212";
 
+// Making one costs a hundred times what using one does, and tables use thousands.
+const formats = new Map<number, Intl.NumberFormat>();
+
 /** At most `digits` decimals, no trailing zeros, thousands apart. */
 function plain(value: number, digits: number): string {
-  return new Intl.NumberFormat("en-GB", { maximumFractionDigits: digits }).format(value).replace("-", MINUS);
+  let format = formats.get(digits);
+  if (!format) {
+    format = new Intl.NumberFormat("en-GB", { maximumFractionDigits: digits });
+    formats.set(digits, format);
+  }
+  return format.format(value).replace("-", MINUS);
 }
 
 export const formatNumber = (value: number | null | undefined, digits = 0): string =>
