@@ -1,3 +1,4 @@
+import { memo } from "react";
 import classes from "./calendar.module.css";
 import { placeOf, ticksOf, type Range } from "./range";
 import { ticksEvery } from "./time-header";
@@ -9,7 +10,7 @@ const percent = (part: number) => `${part * 100}%`;
 const isIn = (range: Range, now: number) => range.from <= now && now < range.to;
 
 /** Hours, days and the past, dimmed, behind the rows: one layer for all of them. */
-export function Lines({ range, zone, now, width }: LinesProps) {
+export const Lines = memo(function Lines({ range, zone, now, width }: LinesProps) {
   const every = ticksEvery(range, width);
   const starts = new Set(range.days.map((day) => day.from));
   const ticks = range.days.flatMap((day) => ticksOf(day, zone, every)).filter((tick) => !starts.has(tick.at));
@@ -26,7 +27,7 @@ export function Lines({ range, zone, now, width }: LinesProps) {
       ))}
     </div>
   );
-}
+});
 
 /** Where now is; lies above the rows. */
 export function NowLine({ range, now, width }: Omit<LinesProps, "zone">) {

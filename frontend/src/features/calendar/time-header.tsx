@@ -1,3 +1,4 @@
+import { memo } from "react";
 import { useT } from "@/lib/i18n";
 import { formatInstant } from "@/lib/time-format";
 import classes from "./calendar.module.css";
@@ -15,7 +16,8 @@ export function ticksEvery(range: Range, width: number): number {
   return [1, 2, 3, 6].find((hours) => hours * perHour >= 42) ?? 12;
 }
 
-export function TimeHeader({ range, zone, now, width }: TimeHeaderProps) {
+/** Drawn anew only when what it shows is another: a week has hundreds of clock times to work out. */
+export const TimeHeader = memo(function TimeHeader({ range, zone, now, width }: TimeHeaderProps) {
   const t = useT();
   const today = dateOf(now, zone);
   const every = ticksEvery(range, width);
@@ -52,4 +54,4 @@ export function TimeHeader({ range, zone, now, width }: TimeHeaderProps) {
       )}
     </div>
   );
-}
+});
