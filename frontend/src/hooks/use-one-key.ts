@@ -1,4 +1,4 @@
-import { useRef } from "react";
+import { useState } from "react";
 import { newKey } from "@/lib/idempotency";
 
 type OneKey = {
@@ -8,16 +8,21 @@ type OneKey = {
   done: () => void;
 };
 
-/** One Idempotency-Key for one intent, so that a repeat after a lost answer does nothing twice. */
-export function useOneKey(): OneKey {
-  const kept = useRef({ intent: "", key: "" });
+function makeOneKey(): OneKey {
+  let kept = { intent: "", key: "" };
   const keyFor = (intent: object) => {
     const text = JSON.stringify(intent);
-    if (kept.current.intent !== text) kept.current = { intent: text, key: newKey() };
-    return kept.current.key;
+    if (kept.intent !== text) kept = { intent: text, key: newKey() };
+    return kept.key;
   };
   const done = () => {
-    kept.current = { intent: "", key: "" };
+    kept = { intent: "", key: "" };
   };
   return Object.assign(keyFor, { done });
+}
+
+/** One Idempotency-Key for one intent, so that a repeat after a lost answer does nothing twice. */
+export function useOneKey(): OneKey {
+  const [oneKey] = useState(makeOneKey);
+  return oneKey;
 }
