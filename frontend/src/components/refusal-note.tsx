@@ -28,12 +28,12 @@ export function RefusalNote({ refusal, onPick }: RefusalNoteProps) {
   const t = useT();
   const { zone } = useZone();
   const reasons = Object.entries(refusal.constraints).map(([name, n]) =>
-    t("lease.devices_ruled_out", { reason: constraintText(name, t), n: String(n) }),
+    t("lease.devices_ruled_out", { reason: constraintText(name, t), n }),
   );
   return (
     <Alert role="status" color="yellow" variant="outline" icon={<Icon name="warning" size={20} />} title={t("lease.does_not_fit")}>
       <Stack gap="sm">
-        <Text>{reasons.length > 0 ? `${reasons.join(", ")}.` : refusal.detail || constraintText(refusal.code, t)}</Text>
+        <Text>{reasons.length > 0 ? t("lease.why_not", { reasons: reasons.join(", ") }) : refusal.detail || constraintText(refusal.code, t)}</Text>
         {refusal.next_free_at && (
           <Text>{t("lease.fits_from", { at: formatInstant(refusal.next_free_at, zone) })}</Text>
         )}

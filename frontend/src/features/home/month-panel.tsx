@@ -13,6 +13,7 @@ import { useNow } from "@/hooks/use-now";
 import { useZone } from "@/hooks/use-zone";
 import { api, dataOf } from "@/lib/api";
 import { useT } from "@/lib/i18n";
+import { roundAmount } from "@/lib/money";
 import { keys } from "@/lib/query-keys";
 import { nearestInstant, zonedParts } from "@/lib/time";
 import { formatInstant } from "@/lib/time-format";
@@ -37,6 +38,8 @@ function useMonth() {
   return { costs, from };
 }
 
+const rounded = (amount: string | null) => amount && roundAmount(amount, 2);
+
 function Spend() {
   const t = useT();
   const { zone } = useZone();
@@ -47,15 +50,15 @@ function Spend() {
   return (
     <>
       <p className={classes.big}>
-        <Money amount={total.amount} currency={currency} />
+        <Money amount={roundAmount(total.amount, 2)} currency={currency} />
       </p>
       <p className={classes.label}>{t("home.spend", { since: formatInstant(from, zone, "date") })}</p>
       <div className={classes.block}>
         <Facts
           rows={[
-            [t("home.spend_used"), <Money key="used" amount={total.amount_used} currency={currency} />],
-            [t("home.spend_idle"), <Money key="idle" amount={total.amount_idle} currency={currency} />],
-            [t("home.spend_reserved"), <Money key="reserved" amount={total.amount_reserved} currency={currency} />],
+            [t("home.spend_used"), <Money key="used" amount={rounded(total.amount_used)} currency={currency} />],
+            [t("home.spend_idle"), <Money key="idle" amount={rounded(total.amount_idle)} currency={currency} />],
+            [t("home.spend_reserved"), <Money key="reserved" amount={roundAmount(total.amount_reserved, 2)} currency={currency} />],
           ]}
         />
       </div>

@@ -1,10 +1,10 @@
 import { Anchor } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { Icon, type IconName } from "@/components/icon";
 import { Panel } from "@/components/panel";
 import { ProblemAlert } from "@/components/problem-alert";
 import { SkeletonRows } from "@/components/skeleton-rows";
+import { StateBadge } from "@/components/state-badge";
 import { When } from "@/components/when";
 import { useLiveTopic } from "@/hooks/use-live-topic";
 import { api, dataOf, type Schema } from "@/lib/api";
@@ -15,10 +15,10 @@ import classes from "@/features/home/home.module.css";
 type FeedEvent = Schema<"FeedEvent">;
 
 const SHOWN = 8;
-const ICONS: Record<FeedEvent["severity"], IconName> = { info: "info", warning: "warning", error: "crossCircle" };
 
 function useNewest() {
-  const filters = { limit: SHOWN };
+  // Log-ins and tokens stand on the page of events; here is what became of slices.
+  const filters = { kind: "reservation", limit: SHOWN };
   const newest = useQuery({
     queryKey: keys.events(filters),
     queryFn: ({ signal }) => dataOf(api.GET("/api/v1/events", { params: { query: filters }, signal })),
@@ -29,28 +29,13 @@ function useNewest() {
   return newest;
 }
 
-/** `reservation.active` -> "Reservation active" */
-function wordsOf(kind: string): string {
-  const words = kind.replaceAll(/[._]/g, " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
 function Row({ event }: { event: FeedEvent }) {
-  const name = event.subject_name || event.subject;
-  const isReservation = event.subject.startsWith("rsv_");
   return (
     <li className={classes.row}>
-      <span className={classes[`severity_${event.severity}`]}>
-        <Icon name={ICONS[event.severity]} />
-      </span>
-      <span>{wordsOf(event.kind)}</span>
-      {isReservation ? (
-        <Link to="/reservations/$id" params={{ id: event.subject }} className={classes.rowName}>
-          <bdi>{name}</bdi>
-        </Link>
-      ) : (
-        <span className={classes.rowText}>{name}</span>
-      )}
+      <StateBadge state={event.kind.replace(/^reservation\./, "")} />
+      <Link to="/reservations/$id" params={{ id: event.subject }} className={classes.rowName}>
+        <bdi>{event.subject_name || event.subject}</bdi>
+      </Link>
       <span className={classes.rowFact}>
         <When at={event.at} />
       </span>
@@ -58,7 +43,7 @@ function Row({ event }: { event: FeedEvent }) {
   );
 }
 
-/** What happened last. */
+/** What became of slices last. */
 export function NewestEvents() {
   const t = useT();
   const newest = useNewest();

@@ -30,7 +30,7 @@ export function EarlierStart({ reservation }: { reservation: Reservation }) {
         <Text>{t("lease.earlier_text")}</Text>
         {start.error && <ProblemAlert problem={start.error} retry={take} />}
         <Group>
-          <Button size="xs" loading={start.isPending} onClick={take}>
+          <Button size="xs" variant="default" loading={start.isPending} onClick={take}>
             {t("lease.earlier_do", { when })}
           </Button>
         </Group>

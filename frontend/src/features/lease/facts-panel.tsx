@@ -8,7 +8,7 @@ import { useMe } from "@/hooks/use-me";
 import { useZone } from "@/hooks/use-zone";
 import type { Schema } from "@/lib/api";
 import { useT } from "@/lib/i18n";
-import type { Reservation } from "@/lib/reservation";
+import { phaseOf, type Reservation } from "@/lib/reservation";
 import { formatInstant } from "@/lib/time-format";
 import { formatMemory, formatShare } from "@/lib/units";
 
@@ -51,7 +51,7 @@ export function FactsPanel({ reservation, device }: FactsPanelProps) {
                 ] as const,
               ]
             : []),
-          [t("lease.period"), periodText(reservation, zone, t("common.open_end"))],
+          [t(phaseOf(reservation) === "waiting" ? "lease.wanted" : "lease.period"), periodText(reservation, zone, t("common.open_end"))],
           ...(project ? [[t("lease.project"), project.name] as const] : []),
           [t("lease.reservation"), <Id key="reservation" value={reservation.id} />],
           ...(reservation.lease ? [[t("lease.lease_id"), <Id key="lease" value={reservation.lease.id} />] as const] : []),

@@ -10,7 +10,7 @@ import { phaseOf, type Reservation } from "@/lib/reservation";
 export function FirstRunPanel({ reservation }: { reservation: Reservation }) {
   const t = useT();
   const lease = reservation.lease;
-  if (!lease || phaseOf(reservation) === "ended") return null;
+  if (!lease || phaseOf(reservation) !== "running") return null;
   // The program speaks OpenCL; on other devices the environment is shown instead.
   const speaksOpencl = reservation.device?.kind !== "nvidia";
   return (

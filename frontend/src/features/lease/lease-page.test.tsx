@@ -16,7 +16,8 @@ vi.mock("uplot", () => ({ default: class { setData() { /* nothing to draw on */ 
 const device = { id: DEVICE, node: "nod_1", model: "Ada 6000", capacity_mib: 4096, capacity_permille: 1000, isolation_detail: "cgroup v2", node_hostname: "gpu-1" };
 
 async function open(reservation: Reservation, windows = [makeWindow()]) {
-  serve("get", `/reservations/${RESERVATION}`, () => reservation);
+  let now = reservation;
+  serve("get", `/reservations/${RESERVATION}`, () => now);
   serve("get", `/reservations/${RESERVATION}/events`, pageOf([{ version: 1, from_state: "", to_state: "confirmed", actor: "system:marketplace", reason: "booked", at: inSeconds(-1900) }]));
   serve("get", `/devices/${DEVICE}`, device);
   serve("get", `/leases/${LEASE}/usage`, makeUsage(windows));
@@ -29,7 +30,9 @@ async function open(reservation: Reservation, windows = [makeWindow()]) {
   );
   const view = await renderPage(Live, { at: `/reservations/${RESERVATION}`, path: "/reservations/$id" });
   await screen.findByRole("heading", { level: 1, name: reservation.name || /GiB/ });
-  return { ...view, client };
+  /** What the server holds from now on, and answers. */
+  const become = (next: Reservation) => (now = next);
+  return { ...view, become };
 }
 
 async function connect() {
@@ -49,7 +52,7 @@ describe("a slice that runs", () => {
     await open(makeReservation());
     const { say } = await connect();
     say(makeSample());
-    const memory = await screen.findByRole("img", { name: /Memory, the last five minutes: 512 MiB now, limit 1 GiB/ });
+    const memory = await screen.findByRole("img", { name: /Memory, the last five minutes: 512.MiB now, limit 1.GiB/ });
     expect(memory).toBeInTheDocument();
     expect(screen.getByText("23 %")).toBeInTheDocument();
     expect(screen.getByText("This device does not report power for a slice.")).toBeInTheDocument();
@@ -82,8 +85,8 @@ describe("a slice that runs", () => {
 
 describe("changing it", () => {
   it("is renamed in place, in any script, and shows what the server made of it", async () => {
-    const { user } = await open(makeReservation());
-    const calls = serve("patch", `/reservations/${RESERVATION}`, ({ body }) => makeReservation({ name: (body as { name: string }).name }));
+    const { user, become } = await open(makeReservation());
+    const calls = serve("patch", `/reservations/${RESERVATION}`, ({ body }) => become(makeReservation(body as { name: string })));
     await user.click(screen.getByRole("button", { name: "Rename" }));
     const field = screen.getByLabelText("Name");
     expect(field).toHaveAttribute("maxlength", "200");
@@ -120,9 +123,9 @@ describe("changing it", () => {
     const memory = within(dialog).getByLabelText("Memory in MiB");
     await user.clear(memory);
     await user.type(memory, "4000");
-    expect(await within(dialog).findByText(/not enough free memory \(1\)/)).toBeInTheDocument();
+    expect(await within(dialog).findByText(/not enough free memory \(1 device\)/)).toBeInTheDocument();
     expect(within(dialog).getByRole("button", { name: /^Resize to/ })).toBeDisabled();
-    await user.click(within(dialog).getByRole("button", { name: "2 GiB + 25 %" }));
+    await user.click(within(dialog).getByRole("button", { name: /^2.GiB . 25.%$/ }));
     await waitFor(() => expect(quotes.at(-1)?.body).toEqual({ slice: { memory_mib: 2048, share_permille: 250 } }));
     await waitFor(() => expect(within(dialog).getByRole("button", { name: /^Resize to/ })).toBeEnabled());
   });
@@ -142,8 +145,8 @@ describe("changing it", () => {
   });
 
   it("asks before it is released: the name, what is lost, what is billed", async () => {
-    const { user } = await open(makeReservation());
-    const calls = serve("post", `/reservations/${RESERVATION}/release`, makeReservation({ state: "ending", released_at: inSeconds(0) }));
+    const { user, become } = await open(makeReservation());
+    const calls = serve("post", `/reservations/${RESERVATION}/release`, () => become(makeReservation({ state: "ending", released_at: inSeconds(0) })));
     await user.click(screen.getByRole("button", { name: "Release" }));
     const dialog = await screen.findByRole("dialog", { name: /nightly training/ });
     expect(dialog).toHaveTextContent(/in \/tmp or in \/home\/slice is lost/);
@@ -172,7 +175,7 @@ describe("other states", () => {
     expect(screen.getByText("1 to 3")).toBeInTheDocument();
     expect(screen.getByText("not enough free memory")).toBeInTheDocument();
     expect(screen.getByText(/nobody has booked an end/)).toBeInTheDocument();
-    const link = await screen.findByRole("link", { name: "512 MiB + 12.5 % would fit now" });
+    const link = await screen.findByRole("link", { name: /^512.MiB . 12.5.% would fit now$/ });
     expect(link).toHaveAttribute("href", expect.stringContaining("memory_mib=512"));
   });
 
@@ -206,7 +209,7 @@ describe("other states", () => {
     const { user } = await open(makeReservation(), [makeWindow({ throttled_ms: 30_000 })]);
     serve("post", `/reservations/${RESERVATION}/resize-quote`, makeChangeQuote());
     expect(await screen.findByText(/held back 50 % of the time/)).toBeInTheDocument();
-    await user.click(await screen.findByRole("button", { name: "Resize to 1 GiB + 37.5 %" }));
+    await user.click(await screen.findByRole("button", { name: /^Resize to 1.GiB . 37.5.%$/ }));
     expect(await screen.findByRole("dialog")).toHaveTextContent("37.5 %");
   });
 });

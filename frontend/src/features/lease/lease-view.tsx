@@ -59,21 +59,27 @@ export function LeaseView({ reservation, trouble, onRetry }: LeaseViewProps) {
       <Badges reservation={reservation} detail={device?.isolation_detail} />
       {trouble !== null && trouble !== undefined && <ProblemAlert problem={trouble} retry={onRetry} />}
       <StateTimeline reservation={reservation} events={events} />
-      <StateNotice reservation={reservation} />
-      <EarlierStart reservation={reservation} />
-      <QueuePanel reservation={reservation} />
       <div className={classes.columns}>
         <div className={classes.column}>
+          <StateNotice reservation={reservation} />
+          <EarlierStart reservation={reservation} />
+          <QueuePanel reservation={reservation} />
           {hasLease && phase !== "booked" && <LivePanel reservation={reservation} windows={windows} />}
           {hasLease && phase === "running" && (
             <SlownessPanel reservation={reservation} windows={windows} capacity={capacity} onResize={actions.resize} />
           )}
           <FirstRunPanel reservation={reservation} />
         </div>
-        <div className={`${classes.column} ${classes.side}`}>
-          {phase !== "waiting" && <ExpiryClock reservation={reservation} onExtend={actions.extend} />}
-          {phase !== "waiting" && <CostMeter reservation={reservation} />}
-          <FactsPanel reservation={reservation} device={device} />
+        <div className={classes.column}>
+          {phase !== "waiting" && (
+            <div className={classes.meters}>
+              <ExpiryClock reservation={reservation} onExtend={actions.extend} />
+              <CostMeter reservation={reservation} />
+            </div>
+          )}
+          <div className={classes.facts}>
+            <FactsPanel reservation={reservation} device={device} />
+          </div>
         </div>
       </div>
       <History events={events} />

@@ -49,7 +49,7 @@ type Window = Schema<"Window">;
 /** What one metered window says of a metric: an average, for memory the peak. Windows know no power. */
 export function windowValue(window: Window, metric: Metric): number | null {
   if (metric === "memory") return window.peak_mib;
-  if (metric === "compute") return window.used_permille_s / window.window_s;
+  if (metric === "compute") return window.used_permille_s === null ? null : window.used_permille_s / window.window_s;
   if (metric === "power" || window.throttled_ms === null) return null;
   return Math.min(1000, window.throttled_ms / window.window_s);
 }

@@ -15,7 +15,7 @@ export type MetricView = {
   tick: (value: number) => string;
 };
 
-const ticks = (value: number) => formatNumber(value / 10, value < 100 ? 1 : 0);
+const ticks = (value: number) => formatNumber(value / 10, 1);
 
 export const VIEWS: readonly MetricView[] = [
   {

@@ -17,6 +17,9 @@ import { serverNow } from "@/lib/clock";
 import { formatInstant } from "@/lib/time-format";
 import classes from "@/features/lease/meters.module.css";
 
+/** What no waiting mends: a device of another sort would have to come. */
+const NEVER = new Set(["larger_than_device", "isolation", "other_kind", "other_device"]);
+
 type Way = { slice: { memory_mib: number; share_permille: number }; starts_at: string; kind: string };
 
 /** What the same wish, made anew now, would be told. It holds nothing and takes no place in line. */
@@ -78,6 +81,7 @@ export function QueuePanel({ reservation }: { reservation: Reservation }) {
   if (!queue) return null;
   const { best, worst } = queue;
   const place = best === worst ? String(best) : t("lease.queue_range", { best: String(best), worst: String(worst) });
+  const unknown = t(NEVER.has(queue.waits_for) ? "lease.queue_never" : "lease.queue_unknown");
   return (
     <Panel title={t("lease.queue")}>
       <Facts
@@ -87,7 +91,7 @@ export function QueuePanel({ reservation }: { reservation: Reservation }) {
             best === worst ? place : <Hint key="place" text={t("lease.queue_range_why")}>{place}</Hint>,
           ],
           [t("lease.queue_why"), constraintText(queue.waits_for, t)],
-          [t("lease.queue_start"), <When key="start" at={queue.estimated_start_at} none={t("lease.queue_unknown")} />],
+          [t("lease.queue_start"), <When key="start" at={queue.estimated_start_at} none={unknown} />],
           [t("lease.queue_until"), <When key="until" at={reservation.queue_until} none={t("common.open_end")} />],
         ]}
       />

@@ -36,6 +36,7 @@ export function ResizeSlider({ name, icon, value, max, step, before, format, inp
           (mark, index, all) => index !== 1 || all.every((other) => other === mark || Math.abs(other.value - mark.value) > max / 6),
         )}
         label={null}
+        classNames={{ markLabel: classes.mark }}
         thumbLabel={name}
         thumbValueText={format}
       />

@@ -35,10 +35,11 @@ export function throttledPermille(windows: readonly Window[]): number | null {
   return Math.round(held / seconds);
 }
 
-/** Average compute in permille of the device; null without windows. */
+/** Average compute in permille of the device; null where nobody could read it. */
 export function usedPermille(windows: readonly Window[]): number | null {
-  const seconds = sum(windows.map((window) => window.window_s));
-  return seconds === 0 ? null : Math.round(sum(windows.map((window) => window.used_permille_s)) / seconds);
+  const read = windows.filter((window) => window.used_permille_s !== null);
+  const seconds = sum(read.map((window) => window.window_s));
+  return seconds === 0 ? null : Math.round(sum(read.map((window) => window.used_permille_s ?? 0)) / seconds);
 }
 
 /** The weightiest first; never empty. */

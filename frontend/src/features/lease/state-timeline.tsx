@@ -33,7 +33,7 @@ export function StateTimeline({ reservation, events }: StateTimelineProps) {
           </span>
           <span className={classes.name}>{step.name === "ended" && !isOver ? t("lease.step.ends") : t(`lease.step.${step.name}`)}</span>
           <span className={classes.at}>
-            {step.at ? <When at={step.at} /> : step.name === "ended" && !isOver ? t("common.open_end") : t(`lease.step.${step.status}`)}
+            {step.at ? <When at={step.at} /> : step.name === "ended" && !isOver && reservation.ends_at === null ? t("common.open_end") : t(`lease.step.${step.status}`)}
           </span>
         </li>
       ))}

@@ -26,6 +26,13 @@ export function currentStep(reservation: Reservation): StepName {
   return "preparing";
 }
 
+/** A wish that waits keeps its length, not its times. */
+function expectedAt(name: StepName, reservation: Reservation): string | null {
+  if (phaseOf(reservation) === "waiting") return null;
+  if (name === "ended") return reservation.ends_at;
+  return name === "preparing" ? reservation.starts_at : null;
+}
+
 /** `events` oldest first. */
 export function timelineOf(reservation: Reservation, events: readonly Event[]): Step[] {
   const current = STEPS.indexOf(currentStep(reservation));
@@ -40,8 +47,7 @@ export function timelineOf(reservation: Reservation, events: readonly Event[]): 
   };
   return STEPS.map((name, index) => {
     const at = reached[name];
-    if (name === "preparing" && index > current) return { name, at: reservation.starts_at, status: "ahead" };
-    if (index > current) return { name, at: name === "ended" ? at : null, status: "ahead" };
+    if (index > current) return { name, at: expectedAt(name, reservation), status: "ahead" };
     if (index === current) return { name, at, status: isOver && isBad ? "failed" : isOver ? "done" : "current" };
     return { name, at, status: at === null ? "skipped" : "done" };
   });
