@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.agent.agents import Agent, running_agent
+from tests.agent.agents import Agent, run_in, running_agent
 from tests.agent.bench import skip_unless_root, wait_for
 from vxpu.slices import Slice
 from vxpu.wire.node import EVERY_LEASE, LeaseSample, Samples, Sync, Watch
@@ -47,6 +47,10 @@ def mean(values: list[int | None]) -> float:
 
 
 def test_a_busy_slice_and_an_idle_one_differ_and_make_the_device_with_the_rest(agent: Agent) -> None:
+    # What a guest does to its own page of the limiter changes nothing.
+    token = agent.peer.lease_token("lse_b")
+    spoil = run_in(agent, "lse_b", "sh", "-c", "truncate -s 0 /run/vxpu/uid/$(id -u)/usage", token=token)
+    assert spoil.wait(20) == 0
     agent.burn()
     wait_for(lambda: len(agent.group().processes()) > 1, what="it burns")
     watch(agent, EVERY_LEASE, seconds=5)
