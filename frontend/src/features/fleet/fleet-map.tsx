@@ -120,7 +120,7 @@ export function FleetMap({ fleet, metric, filter, chosen, onChoose }: FleetMapPr
           <Icon name="plus" />
         </ActionIcon>
         <ActionIcon variant="default" aria-label={t("fleet.zoom_out")} onClick={() => zoom(1 / STEP)}>
-          <Icon name="minus" />
+          <Icon name="dash" />
         </ActionIcon>
         <ActionIcon variant="default" aria-label={t("fleet.zoom_all")} onClick={() => painter.fitAll()}>
           <Icon name="resize" />

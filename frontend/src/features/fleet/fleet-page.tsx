@@ -50,6 +50,7 @@ function MapView({ fleet }: { fleet: Fleet }) {
         />
         <TextInput
           size="xs"
+          w={240}
           aria-label={t("fleet.find")}
           placeholder={t("fleet.find")}
           leftSection={<Icon name="search" size={14} />}
@@ -120,7 +121,7 @@ export function FleetPage() {
     />
   );
   return (
-    <Page title={t("fleet.title")} aside={<LiveDot status={status} />} primary={choice}>
+    <Page title={t("fleet.title")} aside={status !== "live" && <LiveDot status={status} />} primary={choice}>
       {fleet.error && <ProblemAlert problem={fleet.error} retry={() => void fleet.refetch()} />}
       {fleet.isPending && <SkeletonRows rows={12} />}
       {fleet.data && (fleet.data.devices.id.length === 0 ? <NoFleet /> : <Shown fleet={fleet.data} view={view} />)}

@@ -76,7 +76,7 @@ export function NodePage() {
   const node = useNode(id);
   const status = useNodeNews(id);
   return (
-    <Page title={node.data?.hostname ?? t("nodes.node")} aside={<LiveDot status={status} />} primary={node.data && <NodeActions node={node.data} />}>
+    <Page title={node.data?.hostname ?? t("nodes.node")} aside={status !== "live" && <LiveDot status={status} />} primary={node.data && <NodeActions node={node.data} />}>
       {node.error && <ProblemAlert problem={node.error} retry={() => void node.refetch()} />}
       {node.isPending && <SkeletonRows rows={8} />}
       {node.data && (

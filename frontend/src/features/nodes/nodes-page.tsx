@@ -67,7 +67,7 @@ function Machines() {
     </Button>
   );
   return (
-    <Page title={t("nodes.title")} aside={<LiveDot status={status} />} primary={add}>
+    <Page title={t("nodes.title")} aside={status !== "live" && <LiveDot status={status} />} primary={add}>
       {nodes.error && <ProblemAlert problem={nodes.error} retry={() => void nodes.refetch()} />}
       {nodes.isPending && <SkeletonRows rows={8} />}
       {nodes.data && (
