@@ -97,7 +97,8 @@ def sockets(*, database: str, valkey: str) -> Iterator[tuple[str, int]]:
         "DJANGO_SECRET_KEY": uuid4().hex * 2, "VXPU_LOG_LEVEL": "ERROR",
     }  # fmt: skip
     command = [sys.executable, "-m", "uvicorn", "config.asgi:application", "--port", str(port), "--lifespan", "off"]
-    server = subprocess.Popen([*command, "--no-access-log", "--log-level", "warning"], env=environment)
+    command += ["--no-access-log", "--log-level", "warning", "--timeout-graceful-shutdown", "3"]
+    server = subprocess.Popen(command, env=environment)
     try:
         until = time.monotonic() + 60
         while True:
