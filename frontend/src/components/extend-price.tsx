@@ -17,7 +17,7 @@ export function ExtendPrice({ ends_at, quote }: ExtendPriceProps) {
   const { zone } = useZone();
   if (quote.error) return <ProblemAlert problem={quote.error} retry={() => void quote.refetch()} />;
   const found = quote.data;
-  if (!found) return <Skeleton height={48} aria-label={t("lease.resize_asking")} />;
+  if (!found) return <Skeleton height={48} role="status" aria-label={t("lease.resize_asking")} />;
   const { amount_total_before: before, amount_total_after: after, currency } = found;
   const rate = formatMoney(found.amount_per_hour_after, currency);
   // From an open end there is no "more": the whole rest is told.

@@ -20,7 +20,7 @@ export function ResizePrice({ quote, onPick }: ResizePriceProps) {
   const t = useT();
   if (quote.error) return <ProblemAlert problem={quote.error} retry={() => void quote.refetch()} />;
   const found = quote.data;
-  if (!found) return <Skeleton height={96} aria-label={t("lease.resize_asking")} />;
+  if (!found) return <Skeleton height={96} role="status" aria-label={t("lease.resize_asking")} />;
   const { currency, amount_total_before: before, amount_total_after: after } = found;
   const rows = [
     [t("lease.cost_per_hour"), found.amount_per_hour_before, found.amount_per_hour_after, found.difference_per_hour],
