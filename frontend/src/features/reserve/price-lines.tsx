@@ -13,7 +13,7 @@ export function PriceLines({ quote }: { quote: Quote }) {
   if (quote.price === null) {
     return <Text c="dimmed">{quote.refusal?.code === "no_price" ? t("reserve.no_price") : t("reserve.price_unknown")}</Text>;
   }
-  const seconds = quote.ends_at === null ? null : (Date.parse(quote.ends_at) - Date.parse(quote.starts_at)) / 1000;
+  const seconds = quote.ends_at === null ? null : lengthShown(Date.parse(quote.ends_at) - Date.parse(quote.starts_at));
   return (
     <div>
       <div className={classes.price}>
@@ -30,6 +30,11 @@ export function PriceLines({ quote }: { quote: Quote }) {
       </Text>
     </div>
   );
+}
+
+/** In seconds. "An hour from now" lost a moment on its way to the server: that is no 59 minutes. */
+function lengthShown(ms: number): number {
+  return ms < 600_000 ? ms / 1000 : Math.round(ms / 10_000) * 10;
 }
 
 /** Which part of the device each half takes, and which one is paid for. */

@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useEffect, useEffectEvent, useState } from "react";
+import { useEffect, useState } from "react";
 import { keyOf } from "@/features/reserve/search";
 import { wishOf, type Choice, type Quote } from "@/features/reserve/wish";
 import { api, dataOf } from "@/lib/api";
@@ -61,9 +61,13 @@ export function useQuote(choice: Choice | null, isSettled: boolean): QuoteState 
   });
   const { data, isPlaceholderData, isFetching, error, refetch } = query;
   const seen = useSeen(key, isPlaceholderData ? undefined : data);
-  const isExpired = useExpiry(data ?? null, () => {
-    if (isSettled && !isPlaceholderData && !isFetching && seen !== null && seen.renewals < RENEWALS) void refetch();
-  });
+  const isExpired = useExpiry(data ?? null);
+  const isDue = isExpired && isSettled && !isPlaceholderData && !isFetching && error === null;
+  const canRenew = seen !== null && seen.renewals < RENEWALS;
+  useEffect(() => {
+    // A hidden tab asks when it is looked at again: by then its answer counts as old.
+    if (isDue && canRenew && document.visibilityState === "visible") void refetch();
+  }, [isDue, canRenew, refetch]);
   return {
     quote: choice === null ? null : (data ?? null),
     isCurrent: choice !== null && isSettled && data !== undefined && !isPlaceholderData && !isExpired && error === null,
@@ -89,21 +93,15 @@ function useSeen(key: string, quote: Quote | undefined): Seen | null {
   return seen?.key === key ? seen : null;
 }
 
-/** True once the hold is over by the server's clock; `onExpiry` is called at that moment, when the tab is seen. */
-function useExpiry(quote: Quote | null, onExpiry: () => void): boolean {
+/** True once the hold is over by the server's clock. */
+function useExpiry(quote: Quote | null): boolean {
   const [ended, setEnded] = useState<string | null>(null);
   const id = quote?.id ?? null;
   const until = quote?.expires_at;
-  const isExpired = id !== null && ended === id;
   useEffect(() => {
     if (id === null || until === undefined) return undefined;
     const timer = setTimeout(() => setEnded(id), Math.max(0, Date.parse(until) - serverNow()));
     return () => clearTimeout(timer);
   }, [id, until]);
-  const notify = useEffectEvent(onExpiry);
-  useEffect(() => {
-    // A hidden tab asks when it is looked at again: by then its answer counts as old.
-    if (isExpired && document.visibilityState === "visible") notify();
-  }, [isExpired]);
-  return isExpired;
+  return id !== null && ended === id;
 }
