@@ -64,7 +64,7 @@ function Header() {
   const status = useLiveStatus();
   return (
     <div className={classes.header}>
-      <Link to="/" className={classes.brand}>
+      <Link to="/" className={classes.brand} aria-label={t("common.product")}>
         <img src={`${import.meta.env.BASE_URL}favicon.svg`} alt="" className={classes.mark} />
         <span className={classes.word}>{t("common.product")}</span>
       </Link>
