@@ -5,9 +5,9 @@ import { defineConfig } from "vitest/config";
 // The server of the stack that `npm run dev` talks to.
 const server = process.env["VXPU_SERVER"] ?? "http://127.0.0.1:8000";
 
-export default defineConfig({
-  // Everything built lies under one prefix; the pages themselves start at `/`.
-  base: "/ui/",
+export default defineConfig(({ command }) => ({
+  // Everything built lies under one prefix; the pages themselves start at `/`, and so does the development server.
+  base: command === "build" ? "/ui/" : "/",
   plugins: [react()],
   resolve: { alias: { "@": fileURLToPath(new URL("src", import.meta.url)) } },
   // Django replaces the placeholder by the nonce of the answer's Content-Security-Policy.
@@ -22,7 +22,8 @@ export default defineConfig({
   },
   server: {
     strictPort: false,
-    proxy: { "/api": { target: server, changeOrigin: true, ws: true } },
+    // The server takes what changes something from its own origin only.
+    proxy: { "/api": { target: server, changeOrigin: true, headers: { origin: server }, ws: true } },
   },
   test: {
     environment: "happy-dom",
@@ -32,8 +33,8 @@ export default defineConfig({
     css: false,
     restoreMocks: true,
     unstubGlobals: true,
-    testTimeout: 15_000,
+    testTimeout: 45_000,
     // Times on screen are told in a named zone, never in the machine's.
     env: { TZ: "Europe/Berlin", DEBUG_PRINT_LIMIT: "0" },
   },
-});
+}));

@@ -28,3 +28,12 @@ export function ErrorPage({ error, reset }: { error: unknown; reset: () => void 
     </Page>
   );
 }
+
+/** The same without the frame, which could not be drawn either. */
+export function BareErrorPage(props: { error: unknown; reset: () => void }) {
+  return (
+    <main style={{ padding: 24 }}>
+      <ErrorPage {...props} />
+    </main>
+  );
+}

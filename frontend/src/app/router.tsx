@@ -9,7 +9,7 @@ import {
   redirect,
 } from "@tanstack/react-router";
 import type { ComponentType } from "react";
-import { ErrorPage } from "@/app/error-page";
+import { BareErrorPage, ErrorPage } from "@/app/error-page";
 import { NotFoundPage } from "@/app/not-found-page";
 import { PagePending } from "@/app/page-pending";
 import { Shell } from "@/app/shell";
@@ -37,6 +37,7 @@ const inside = createRoute({
   getParentRoute: () => root,
   id: "inside",
   component: Shell,
+  errorComponent: BareErrorPage,
   beforeLoad: async ({ context, location }) => {
     try {
       await context.queryClient.ensureQueryData(meQuery);
@@ -119,6 +120,8 @@ const pages = [
     path: "/devices/$id",
     component: lazy(() => import("@/features/nodes/device-page").then((file) => file.DevicePage)),
   }),
+  // Whatever else: said inside the frame, with its ways on.
+  createRoute({ getParentRoute: () => inside, path: "$", component: NotFoundPage }),
 ] as const;
 
 const routeTree = root.addChildren([login, inside.addChildren(pages)]);

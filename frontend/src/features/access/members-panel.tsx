@@ -5,7 +5,6 @@ import { useMembers, useRemoveMember } from "@/features/access/use-access";
 import { ConfirmDestructive } from "@/components/confirm-destructive";
 import { DataTable, type Column } from "@/components/data-table";
 import { EmptyState } from "@/components/empty-state";
-import { Icon } from "@/components/icon";
 import { ProblemAlert } from "@/components/problem-alert";
 import { SkeletonRows } from "@/components/skeleton-rows";
 import { When } from "@/components/when";
@@ -57,20 +56,13 @@ function useColumns(onRemove: ((member: Member) => void) | null): Column<Member>
   }, [t, me, onRemove]);
 }
 
-export function MembersPanel() {
+export function MembersPanel({ isAdding, onAdded }: { isAdding: boolean; onAdded: () => void }) {
   const t = useT();
   const me = useMe();
   const members = useMembers();
   const remove = useRemoveMember();
-  const [isInviting, setInviting] = useState(false);
   const [doomed, setDoomed] = useState<Member | null>(null);
-  const mayChange = may(me, "identity:write");
-  const columns = useColumns(mayChange ? setDoomed : null);
-  const invite = mayChange && (
-    <Button size="xs" leftSection={<Icon name="plus" size={14} />} onClick={() => setInviting(true)}>
-      {t("access.add_member")}
-    </Button>
-  );
+  const columns = useColumns(may(me, "identity:write") ? setDoomed : null);
   if (members.isPending) return <SkeletonRows />;
   if (members.error && members.items.length === 0) return <ProblemAlert problem={members.error} retry={members.refetch} />;
   return (
@@ -81,11 +73,10 @@ export function MembersPanel() {
         columns={columns}
         rows={members.items}
         rowId={(row) => row.id}
-        tools={invite}
         more={members.more}
         empty={<EmptyState title={t("access.no_member_title")} text={t("access.no_member_text")} />}
       />
-      {isInviting && <InviteDialog onClose={() => setInviting(false)} />}
+      {isAdding && <InviteDialog onClose={onAdded} />}
       {doomed && (
         <ConfirmDestructive
           action={t("access.remove")}

@@ -5,7 +5,6 @@ import { useRevokeToken, useTokens } from "@/features/access/use-access";
 import { ConfirmDestructive } from "@/components/confirm-destructive";
 import { DataTable, type Column } from "@/components/data-table";
 import { EmptyState } from "@/components/empty-state";
-import { Icon } from "@/components/icon";
 import { Id } from "@/components/id";
 import { ProblemAlert } from "@/components/problem-alert";
 import { SkeletonRows } from "@/components/skeleton-rows";
@@ -66,19 +65,13 @@ function useColumns(onRevoke: (token: Token) => void): Column<Token>[] {
   );
 }
 
-export function TokensPanel() {
+export function TokensPanel({ isMaking, onMade }: { isMaking: boolean; onMade: () => void }) {
   const t = useT();
   const me = useMe();
   const tokens = useTokens();
   const revoke = useRevokeToken();
-  const [isMaking, setMaking] = useState(false);
   const [doomed, setDoomed] = useState<Token | null>(null);
   const columns = useColumns(setDoomed);
-  const create = (
-    <Button size="xs" leftSection={<Icon name="plus" size={14} />} onClick={() => setMaking(true)}>
-      {t("access.new_token")}
-    </Button>
-  );
   if (tokens.isPending) return <SkeletonRows />;
   if (tokens.error && tokens.items.length === 0) return <ProblemAlert problem={tokens.error} retry={tokens.refetch} />;
   return (
@@ -90,11 +83,10 @@ export function TokensPanel() {
         rows={tokens.items}
         rowId={(row) => row.id}
         sort="-created"
-        tools={create}
         more={tokens.more}
         empty={<EmptyState title={t("access.no_token_title")} text={t("access.no_token_text")} />}
       />
-      {isMaking && <NewTokenDialog onClose={() => setMaking(false)} />}
+      {isMaking && <NewTokenDialog onClose={onMade} />}
       {doomed && (
         <ConfirmDestructive
           action={t("access.revoke")}

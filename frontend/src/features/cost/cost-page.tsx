@@ -2,6 +2,7 @@ import { Button, SegmentedControl, Skeleton } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { useQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
+import { useMemo } from "react";
 import { CostCards } from "@/features/cost/cost-cards";
 import { costSearch, GROUPS, type CostSearch, type Group } from "@/features/cost/cost-search";
 import { CostTable } from "@/features/cost/cost-table";
@@ -13,7 +14,7 @@ import { periodOf } from "@/features/cost/period";
 import { RangePicker } from "@/features/cost/range-picker";
 import type { Measure } from "@/features/cost/series";
 import { Totals } from "@/features/cost/totals";
-import { csvPath, useCosts } from "@/features/cost/use-costs";
+import { begunDays, csvPath, useCosts } from "@/features/cost/use-costs";
 import { ActionLines } from "@/components/action-lines";
 import { EmptyState } from "@/components/empty-state";
 import { Icon } from "@/components/icon";
@@ -57,6 +58,7 @@ export function CostPage() {
   const days = useCosts(period, "day");
   const rows = useCosts(period, group, group !== "day");
   const shown = group === "day" ? days : rows;
+  const table = useMemo(() => (shown.data?.group === "day" ? begunDays(shown.data) : shown.data), [shown.data]);
   const change = (next: Partial<CostSearch>) =>
     void navigate({ to: "/cost", search: { ...search, ...next }, replace: true, resetScroll: false });
   const onDay = (day: string) => change({ range: "custom", from: day, to: day, group: "reservation", q: undefined });
@@ -107,11 +109,11 @@ export function CostPage() {
         />
         {shown.isPlaceholderData && <span role="status">{t("common.loading")}</span>}
       </div>
-      {shown.data && shown.data.group === group ? (
+      {table && table.group === group ? (
         isPhone ? (
-          <CostCards costs={shown.data} group={group} onDay={onDay} />
+          <CostCards costs={table} group={group} onDay={onDay} />
         ) : (
-          <CostTable key={group} costs={shown.data} group={group} onDay={onDay} />
+          <CostTable key={group} costs={table} group={group} onDay={onDay} />
         )
       ) : (
         !problem && <SkeletonRows rows={5} height={36} />

@@ -107,6 +107,7 @@ export function CostTable({ costs, group, onDay }: CostTableProps) {
       rows={costs.items}
       rowId={(row) => row.key}
       onOpen={open}
+      sort={group === "day" ? "-name" : undefined}
       foot={foot}
       empty={<EmptyState title={t("cost.empty_title")} text={t("cost.empty_text")} />}
     />

@@ -4,6 +4,7 @@ import { fillOf } from "@/features/cost/part-mark";
 import { heightOf, PART_NAMES, PARTS, partOf, roundTop, stackOf, type Measure } from "@/features/cost/series";
 import type { Costs } from "@/features/cost/use-costs";
 import { useT } from "@/lib/i18n";
+import { toLocalText } from "@/lib/time";
 import { formatInstant } from "@/lib/time-format";
 import { formatNumber } from "@/lib/units";
 import classes from "@/features/cost/cost.module.css";
@@ -36,7 +37,7 @@ export function DayChart({ costs, measure, limit, onDay }: DayChartProps) {
   const { top, step } = roundTop(isLimitNear ? Math.max(highest, limit) : highest);
   const slot = Math.max(0, width - LEFT) / Math.max(1, days.length);
   const y = (value: number) => TOP + (1 - value / top) * (HEIGHT - TOP - BOTTOM);
-  const today = costs.as_of;
+  const today = toLocalText(costs.as_of, costs.zone).slice(0, 10);
   const unit = measure === "money" ? costs.currency : t("cost.device_hours");
   const label = t("cost.chart_label", { from: days[0]?.key ?? "", to: days.at(-1)?.key ?? "", unit });
   const every = Math.ceil(days.length / Math.max(1, Math.floor((width - LEFT) / 56)));
@@ -53,7 +54,7 @@ export function DayChart({ costs, measure, limit, onDay }: DayChartProps) {
           </g>
         ))}
         {days.map((day, index) => {
-          const isFuture = noonOf(day.key).getTime() - 14 * 3_600_000 > new Date(today).getTime();
+          const isFuture = day.key > today;
           const x = LEFT + index * slot;
           return (
             // The same by keyboard: the table of days below opens a day by Enter.

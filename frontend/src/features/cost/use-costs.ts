@@ -3,6 +3,7 @@ import type { Group } from "@/features/cost/cost-search";
 import type { Period } from "@/features/cost/period";
 import { api, dataOf, type Schema } from "@/lib/api";
 import { keys } from "@/lib/query-keys";
+import { toLocalText } from "@/lib/time";
 
 export type Costs = Schema<"Costs">;
 export type CostItem = Schema<"CostItem">;
@@ -18,6 +19,12 @@ export function useCosts(period: Period, group: Group, enabled = true) {
     refetchInterval: 60_000,
     enabled,
   });
+}
+
+/** Days that have begun: one to come has no cost of zero, it has none. */
+export function begunDays(costs: Costs): Costs {
+  const today = toLocalText(costs.as_of, costs.zone).slice(0, 10);
+  return { ...costs, items: costs.items.filter((item) => item.key <= today) };
 }
 
 /** Where the same figures are to be had as CSV. */

@@ -20,5 +20,6 @@ export function kindWords(kind: string, t: Translate): string {
 export function actorWords(actor: string, me: string, t: Translate): string {
   if (actor === `user:${me}`) return t("events.you");
   if (actor.startsWith("user:")) return actor.slice(5);
-  return known(t, `events.actor_${actor}`) ?? actor;
+  // `system:marketplace` names the part; who reads this knows one market.
+  return known(t, `events.actor_${actor.split(":")[0]}`) ?? actor;
 }
