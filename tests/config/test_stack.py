@@ -49,6 +49,14 @@ def test_this_machine_is_on_sale(stack: Stack) -> None:
     assert all(device["online"] for device in devices["items"])
 
 
+def test_the_operator_logs_in_with_what_the_launcher_shows(stack: Stack) -> None:
+    email, _, password = stack.operator_login.split()
+    web = int(stack.urls["web"].rpartition(":")[2])
+    opened = call(web, "POST", "/api/v1/session", token="", body={"email": email, "password": password})
+    assert opened["user"]["email"] == email == "operator@vxpu.internal"
+    assert stat.S_IMODE((stack.layout.var / "operator.login").stat().st_mode) == 0o600
+
+
 def test_secrets_stay_where_they_are_needed(stack: Stack) -> None:
     agent = psutil.Process(stack.pids["agent"]).environ()
     assert not {"DATABASE_URL", "DATABASE_OWNER_URL", "REDIS_URL", "DJANGO_SECRET_KEY"} & set(agent)
