@@ -64,7 +64,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const [sortText, setSort] = useSearchText(props.sortParam ?? "sort");
   const [shown, keepShown] = useKeptColumns(name, columns);
   const defs = useMemo(() => toColumnDefs(columns), [columns]);
-  const sorting = toSorting(sortText || (props.sort ?? ""));
+  // The same array for the same order: a new one would be a change, and each change draws anew.
+  const order = sortText || (props.sort ?? "");
+  const sorting = useMemo(() => toSorting(order), [order]);
   const table = useReactTable({
     data: rows,
     columns: defs,
@@ -72,6 +74,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     state: { globalFilter: filter, sorting, columnVisibility: shown },
     onSortingChange: (change) => setSort(fromSorting(typeof change === "function" ? change(sorting) : change)),
     onColumnVisibilityChange: (change) => keepShown(typeof change === "function" ? change(shown) : change),
+    // There are no pages to go back to the first of; the library would do so after each change of anything.
+    autoResetAll: false,
     manualFiltering: server,
     manualSorting: server,
     globalFilterFn: "includesString",
