@@ -89,6 +89,19 @@ describe("a table", () => {
     expect(screen.queryByRole("columnheader", { name: /Memory/ })).toBeNull();
   });
 
+  it("comes to rest: it draws again for a change only", async () => {
+    const cell = vi.fn((row: Slice) => row.name);
+    const counting: Column<Slice>[] = [{ id: "name", head: "Name", value: (row) => row.name, cell }];
+    const Rows = () => (
+      <DataTable name="rest" label="Slices" columns={counting} rows={some} rowId={(row) => row.id} sort="-name" empty={null} />
+    );
+    const { user } = await renderPage(Rows, { at: "/rows" });
+    await user.click(screen.getByRole("button", { name: /Name/ }));
+    const before = cell.mock.calls.length;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    expect(cell.mock.calls.length).toBe(before);
+  });
+
   it("draws only what is seen of 10,000 rows", async () => {
     await draw(Array.from({ length: 10_000 }, (_, n) => ({ id: String(n), name: `slice ${n}`, memory: n })));
     expect(screen.getByText("10,000 rows")).toBeInTheDocument();
