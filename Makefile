@@ -29,6 +29,9 @@ demo: $(VENV)/.demo native ui  ## the main job from end to end, with its receipt
 run: $(VENV)/.demo native ui  ## keep the whole stack up with its data (VAR=folder)
 	@exec $(PY) -m config.stack up --var $(VAR)
 
+fleet: $(VENV)/.demo ui  ## a stack with 1,000 simulated devices, to look at
+	@exec $(PY) -m config.fleet
+
 status:  ## what runs, and where
 	@exec $(PY) -m config.stack status --var $(VAR)
 
@@ -132,4 +135,4 @@ $(UI): $(UI_SOURCES) deploy/ship_ui.mjs $(MODULES)
 	@$(NODE) node deploy/ship_ui.mjs
 	@touch $@
 
-.PHONY: help demo run status native ui test quick soak screenshots bench lint fmt openapi types pins clean $(LINT:%=lint-%)
+.PHONY: help demo run fleet status native ui test quick soak screenshots bench lint fmt openapi types pins clean $(LINT:%=lint-%)

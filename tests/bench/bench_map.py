@@ -102,7 +102,7 @@ def measure(page: Page) -> None:
     print("| way | draws | draw p50 ms | draw p95 ms | frame p50 ms | frame p95 ms |\n|---|---|---|---|---|---|")
     for name, way in WAYS.items():
         page.evaluate(READ)
-        way(page, dict(box))
+        way(page, {"x": box["x"], "y": box["y"], "width": box["width"], "height": box["height"]})
         page.wait_for_timeout(300)
         work, frames = page.evaluate(READ)
         gaps = [after - before for before, after in pairwise(frames)]
