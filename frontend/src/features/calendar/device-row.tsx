@@ -1,3 +1,4 @@
+import { Link } from "@tanstack/react-router";
 import { memo } from "react";
 import { useT } from "@/lib/i18n";
 import { formatMemory } from "@/lib/units";
@@ -34,7 +35,11 @@ function Label({ item }: { item: Item }) {
   ].filter((note) => note !== false);
   return (
     <div className={classes.device} title={`${item.model} · ${item.device}`}>
-      <div className={classes.deviceName}>{item.model}</div>
+      <div className={classes.deviceName}>
+        <Link to="/devices/$id" params={{ id: item.device }}>
+          {item.model}
+        </Link>
+      </div>
       <div className={classes.deviceNote}>
         <span className={classes.mono}>{tailOf(item.device)}</span>
         {[formatMemory(item.capacity_mib), ...notes].map((note) => ` · ${note}`)}

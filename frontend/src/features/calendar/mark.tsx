@@ -26,6 +26,7 @@ export function MarkBox({ mark, range, zone }: MarkBoxProps) {
         className={`${classes.mark} ${classes.way}`}
         style={style}
         tabIndex={-1}
+        title={t("calendar.take_way", { times })}
         aria-label={t("calendar.take_way", { times })}
         onClick={mark.take}
       >
