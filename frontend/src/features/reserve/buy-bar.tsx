@@ -20,7 +20,11 @@ export function BuyBar(props: BuyProps) {
       {quote !== null && (
         <div className={classes.barPrice}>
           <span className={isCurrent ? undefined : classes.old}>
-            <strong>{formatMoney(quote.amount_per_hour, quote.currency)}</strong> {t("reserve.per_hour")}
+            {quote.fits && (
+              <>
+                <strong>{formatMoney(quote.amount_per_hour, quote.currency)}</strong> {t("reserve.per_hour")}
+              </>
+            )}
           </span>
           <Verdict quote={quote} isUpdating={isLoading && !isCurrent} />
         </div>

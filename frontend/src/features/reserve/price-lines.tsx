@@ -6,10 +6,15 @@ import type { Quote } from "@/features/reserve/wish";
 import { useT } from "@/lib/i18n";
 import { formatDuration, formatShare } from "@/lib/units";
 
+const WHOLE = 1000;
+
 /** What it costs an hour and in all. */
 export function PriceLines({ quote }: { quote: Quote }) {
   const t = useT();
   const { currency } = quote;
+  if (quote.dominant_permille !== null && quote.dominant_permille > WHOLE) {
+    return <Text c="dimmed">{t("reserve.price_too_large")}</Text>;
+  }
   if (quote.price === null) {
     return <Text c="dimmed">{quote.refusal?.code === "no_price" ? t("reserve.no_price") : t("reserve.price_unknown")}</Text>;
   }
@@ -42,7 +47,7 @@ export function Breakdown({ quote }: { quote: Quote }) {
   const t = useT();
   const part = (code: string) => quote.breakdown.find((one) => one.label_code === code)?.permille ?? null;
   const dominant = part("dominant");
-  if (quote.price === null || dominant === null) return null;
+  if (quote.price === null || dominant === null || dominant > WHOLE) return null;
   const halves = [
     { name: t("reserve.memory"), permille: part("memory") },
     { name: t("reserve.compute"), permille: part("compute") },

@@ -27,6 +27,9 @@ describe("memory and compute held together", () => {
     expect(spareOf(size, 16_384)).toEqual({ part: "compute", share_permille: 500 });
     expect(spareOf({ memory_mib: 1024, share_permille: 500 }, 16_384)).toEqual({ part: "memory", memory_mib: 8192 });
     expect(spareOf({ memory_mib: 4096, share_permille: 250 }, 16_384)).toBeNull();
+    // A device of which less compute is sold.
+    expect(spareOf(size, 16_384, 375)).toEqual({ part: "compute", share_permille: 375 });
+    expect(spareOf({ memory_mib: 16_384, share_permille: 375 }, 16_384, 375)).toBeNull();
     expect(dominantPermille({ memory_mib: 8192, share_permille: 500 }, 16_384)).toBe(dominantPermille(size, 16_384));
   });
 

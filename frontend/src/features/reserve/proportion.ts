@@ -29,10 +29,13 @@ export function isProportional(size: Size, deviceMib: number): boolean {
 export type Spare = { part: "memory"; memory_mib: number } | { part: "compute"; share_permille: number };
 
 /** What could be had more of at the same price, because the other half is what is paid for; null when balanced. */
-export function spareOf(size: Size, deviceMib: number): Spare | null {
+export function spareOf(size: Size, deviceMib: number, devicePermille = 1000): Spare | null {
   if (isProportional(size, deviceMib)) return null;
   const memory = memoryPermille(size.memory_mib, deviceMib);
-  if (memory > size.share_permille) return { part: "compute", share_permille: within(memory, 1, 1000) };
+  if (memory > size.share_permille) {
+    const share_permille = within(memory, 1, devicePermille);
+    return share_permille > size.share_permille ? { part: "compute", share_permille } : null;
+  }
   return { part: "memory", memory_mib: memoryFor(size.share_permille, deviceMib) };
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { constraintsOf, refusalIn, takeWay, waysOf } from "@/features/reserve/refusal";
+import { constraintsOf, mayComeFree, refusalIn, takeWay, waysOf } from "@/features/reserve/refusal";
 import { Problem } from "@/lib/problem";
 import { makeRefusal } from "@/test/make-shelf";
 
@@ -43,4 +43,10 @@ test("only a purchase that met no room carries a refusal", () => {
   const facts = { status: 409, title: "", detail: "", suggestion: "", request_id: "" };
   expect(refusalIn(new Problem({ ...facts, code: "no_capacity", data: { constraints: { memory: 2 } } }))?.constraints).toEqual({ memory: 2 });
   expect(refusalIn(new Problem({ ...facts, code: "account_suspended" }))).toBeNull();
+});
+
+test("waiting is offered only where it may help", () => {
+  expect(mayComeFree(makeRefusal({ constraints: { memory: 1, larger_than_device: 3 } }))).toBe(true);
+  expect(mayComeFree(makeRefusal({ constraints: { larger_than_device: 3 } }))).toBe(false);
+  expect(mayComeFree(makeRefusal({ code: "quota_exceeded", constraints: { quota_memory_mib: 1 } }))).toBe(false);
 });

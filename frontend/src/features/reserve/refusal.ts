@@ -37,6 +37,12 @@ export function constraintsOf(refusal: Refusal): { name: string; count: number }
     .sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
 }
 
+const NEVER = new Set(["other_device", "other_kind", "isolation", "larger_than_device"]);
+
+/** Some device is only busy or away: waiting may help. */
+export const mayComeFree = (refusal: Refusal): boolean =>
+  refusal.code === "no_capacity" && Object.keys(refusal.constraints).some((name) => !NEVER.has(name));
+
 const CAPACITY = new Set(["no_capacity", "quota_exceeded"]);
 
 /** The refusal that a failed purchase carries; null when it failed for another reason. */

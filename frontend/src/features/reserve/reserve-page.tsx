@@ -106,6 +106,7 @@ function Chosen({ shelf, raw }: { shelf: ShelfState; raw: Record<string, unknown
         <SizePanel
           size={size}
           deviceMib={chooser.deviceMib}
+          devicePermille={chooser.devicePermille}
           presets={presetsFor(shown, shelf.classes, chooser.deviceMib)}
           chosenOffer={shown.offer ?? null}
           onSize={chooser.resize}

@@ -6,19 +6,24 @@ import type { Offer } from "@/hooks/use-offers";
 
 export type DeviceClass = {
   kind: string;
-  /** Memory of its largest device that answers; the scale of the sliders. */
+  /** Memory of its largest device that answers, and the compute that can be sold of it: the sliders' scale. */
   device_mib: number;
+  device_permille: number;
   online: number;
   offers: Offer[];
 };
 
 export type Shelf = { offers: Offer[]; devices: Device[] };
 
+const answering = (devices: Device[]): Device[] => {
+  const online = devices.filter((device) => device.online);
+  return online.length > 0 ? online : devices;
+};
+
 const wholeOf = ({ slice }: Offer) => Math.floor((slice.memory_mib * 1000) / slice.share_permille);
 
 function scaleOf(devices: Device[], offers: Offer[]): number {
-  const online = devices.filter((device) => device.online);
-  const sizes = (online.length > 0 ? online : devices).map((device) => device.capacity_mib);
+  const sizes = answering(devices).map((device) => device.capacity_mib);
   return Math.max(0, ...(sizes.length > 0 ? sizes : offers.map(wholeOf)));
 }
 
@@ -30,7 +35,9 @@ export function classesOf({ offers, devices }: Shelf): DeviceClass[] {
       const own = devices.filter((device) => device.kind === kind);
       const sold = offers.filter((offer) => offer.device_kind === kind);
       const online = Math.max(own.filter((device) => device.online).length, ...sold.map((offer) => offer.devices_online));
-      return { kind, device_mib: scaleOf(own, sold), online, offers: sold };
+      const permille = answering(own).map((device) => device.capacity_permille);
+      const device_permille = permille.length > 0 ? Math.max(...permille) : 1000;
+      return { kind, device_mib: scaleOf(own, sold), device_permille, online, offers: sold };
     })
     .filter((one) => one.device_mib > 0)
     .sort((a, b) => Number(b.online > 0) - Number(a.online > 0) || (a.kind < b.kind ? -1 : 1));
@@ -42,6 +49,13 @@ export function scaleFor(search: ReserveSearch, classes: DeviceClass[], device: 
   const kind = kindOf(search, classes);
   const own = classes.find((one) => one.kind === kind);
   return own?.device_mib ?? Math.max(0, ...classes.map((one) => one.device_mib));
+}
+
+/** The compute that the sliders end at, likewise: a device may be sold in part. */
+export function computeScaleFor(search: ReserveSearch, classes: DeviceClass[], device: Device | undefined): number {
+  if (device && device.id === search.device) return device.capacity_permille;
+  const own = classes.find((one) => one.kind === kindOf(search, classes));
+  return own?.device_permille ?? Math.max(1, ...classes.map((one) => one.device_permille));
 }
 
 export const offerOf = (search: ReserveSearch, classes: DeviceClass[]): Offer | undefined =>

@@ -15,6 +15,8 @@ type SizePanelProps = {
   size: Size;
   /** Memory of the device that the sliders stand for. */
   deviceMib: number;
+  /** The compute that can be sold of it. */
+  devicePermille: number;
   presets: Preset[];
   chosenOffer: string | null;
   onSize: (size: Size) => void;
@@ -23,17 +25,18 @@ type SizePanelProps = {
 
 const STEP_PERMILLE = 25;
 
-export function SizePanel({ size, deviceMib, presets, chosenOffer, onSize, onOffer }: SizePanelProps) {
+export function SizePanel({ size, deviceMib, devicePermille, presets, chosenOffer, onSize, onOffer }: SizePanelProps) {
   const t = useT();
   const [wantsLink, setWantsLink] = useState<boolean | null>(null);
   // A link with a size of its own proportion must not be bent by the first move.
-  const isLinked = wantsLink ?? isProportional(size, deviceMib);
+  const isLinked = wantsLink ?? (isProportional(size, deviceMib) || isBounded(size, deviceMib, devicePermille));
   const link = (next: boolean) => {
     setWantsLink(next);
-    const spare = next ? spareOf(size, deviceMib) : null;
+    const spare = next ? spareOf(size, deviceMib, devicePermille) : null;
     if (spare) onSize({ ...size, ...partOf(spare) });
   };
-  const spare = spareOf(size, deviceMib);
+  const spare = size.memory_mib > deviceMib ? null : spareOf(size, deviceMib, devicePermille);
+  const eighths = PRESETS.filter(({ permille }) => permille <= devicePermille);
   return (
     <Panel
       title={t("reserve.size")}
@@ -75,16 +78,16 @@ export function SizePanel({ size, deviceMib, presets, chosenOffer, onSize, onOff
         format={formatMemory}
         input={{ label: t("reserve.memory_in"), unit: "GiB", factor: 1024, decimals: 3, step: 0.25 }}
         onChange={(memory_mib) =>
-          onSize({ memory_mib, share_permille: isLinked ? shareFor(memory_mib, deviceMib) : size.share_permille })
+          onSize({ memory_mib, share_permille: isLinked ? Math.min(devicePermille, shareFor(memory_mib, deviceMib)) : size.share_permille })
         }
       />
       <SizeSlider
         name={t("reserve.compute")}
         icon="compute"
         value={size.share_permille}
-        max={1000}
+        max={devicePermille}
         step={STEP_PERMILLE}
-        stops={PRESETS.map(({ label, permille }) => ({ label, value: permille }))}
+        stops={eighths.map(({ label, permille }) => ({ label, value: permille }))}
         format={formatShare}
         input={{ label: t("reserve.compute_in"), unit: "%", factor: 10, decimals: 1, step: 2.5 }}
         onChange={(share_permille) =>
@@ -109,6 +112,10 @@ export function SizePanel({ size, deviceMib, presets, chosenOffer, onSize, onOff
 }
 
 const sameSize = (a: Size, b: Size) => a.memory_mib === b.memory_mib && a.share_permille === b.share_permille;
+
+/** All of the compute that is sold of the device: it cannot follow the memory any further. */
+const isBounded = ({ memory_mib, share_permille }: Size, deviceMib: number, devicePermille: number): boolean =>
+  share_permille === devicePermille && shareFor(memory_mib, deviceMib) > devicePermille;
 
 const partOf = (spare: NonNullable<ReturnType<typeof spareOf>>): Partial<Size> =>
   spare.part === "compute" ? { share_permille: spare.share_permille } : { memory_mib: spare.memory_mib };

@@ -41,7 +41,7 @@ export function SizeSlider({ name, icon, value, max, step, stops, format, input,
         domain={[0, Math.max(max, value)]}
         step={step}
         onChange={(moved) => onChange(snapped(moved, step, max, stops))}
-        marks={stops.map((stop) => ({ value: stop.value, label: stop.label }))}
+        marks={value > max ? [] : stops.map((stop) => ({ value: stop.value, label: stop.label }))}
         label={null}
         thumbLabel={name}
         thumbProps={{ onKeyDown: jump }}

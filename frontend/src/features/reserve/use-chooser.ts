@@ -1,9 +1,9 @@
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useEffectEvent, useState } from "react";
-import { refusalIn, takeWay, waysOf, type Refusal, type Way } from "@/features/reserve/refusal";
+import { mayComeFree, refusalIn, takeWay, waysOf, type Refusal, type Way } from "@/features/reserve/refusal";
 import type { Size } from "@/features/reserve/proportion";
 import { keyOf, type ReserveSearch } from "@/features/reserve/search";
-import { offerOf, scaleFor, sizeOf, withDefaults } from "@/features/reserve/shelf";
+import { computeScaleFor, offerOf, scaleFor, sizeOf, withDefaults } from "@/features/reserve/shelf";
 import { terminalLines, type TerminalLines } from "@/features/reserve/terminal";
 import { useDraft } from "@/features/reserve/use-draft";
 import { usePurchase, type Purchase } from "@/features/reserve/use-purchase";
@@ -18,6 +18,7 @@ export type Chooser = {
   shown: ReserveSearch;
   size: Size | null;
   deviceMib: number;
+  devicePermille: number;
   project: string | null;
   quote: QuoteState;
   purchase: Purchase;
@@ -71,12 +72,13 @@ export function useChooser(shelf: ShelfState): Chooser {
     shown,
     size,
     deviceMib: scaleFor(shown, classes, device),
+    devicePermille: computeScaleFor(shown, classes, device),
     project: projectOf(shown),
     quote: { ...quote, isCurrent },
     purchase,
     refusal,
     ways: refusal === null ? [] : waysOf(refusal, size, shown.device !== undefined),
-    canQueue: refusal?.code === "no_capacity" && shown.starts_at === undefined,
+    canQueue: refusal !== null && mayComeFree(refusal) && shown.starts_at === undefined,
     lines: choice === null ? null : terminalLines({ choice, wish: wishOf(choice, serverNow()), name: shown.name ?? "" }),
     change: (part) => put({ ...shown, ...part }),
     resize: (next) => put(resized(next)),

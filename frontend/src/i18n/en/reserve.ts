@@ -69,6 +69,7 @@ export const reserve = {
   total_for: "in all for {time}",
   total_open: "No end: you pay by the second until you release it.",
   price_unknown: "Price n/a: no device is known that it could run on.",
+  price_too_large: "Price n/a: no device is this large.",
   no_price: "No price is published for this class at that time, so it cannot be sold. Ask your operator, or choose another class.",
   breakdown: "What you pay for",
   dominant: "{share} of a device",

@@ -72,6 +72,7 @@ export const reserve = {
   total_for: "共计，时长 {time}",
   total_open: "不设结束：按秒计费，直到您释放。",
   price_unknown: "价格 n/a：没有可用的设备。",
+  price_too_large: "价格 n/a：没有这么大的设备。",
   no_price: "该类别在此时间没有公布价格，无法出售。请联系运营者，或选择其他类别。",
   breakdown: "计费依据",
   dominant: "设备的 {share}",
