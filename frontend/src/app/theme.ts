@@ -57,7 +57,10 @@ export const theme = createTheme({
   components: {
     Text: { defaultProps: { size: "sm" } },
     Button: { defaultProps: { size: "sm" } },
-    Modal: { defaultProps: { transitionProps: { duration: 100 }, centered: true } },
+    Modal: {
+      defaultProps: { transitionProps: { duration: 100 }, centered: true },
+      styles: { title: { fontSize: 16, fontWeight: 600, overflowWrap: "anywhere" } },
+    },
     Menu: { defaultProps: { transitionProps: { duration: 80 }, shadow: "md" } },
     Popover: { defaultProps: { transitionProps: { duration: 80 } } },
     Tooltip: {

@@ -55,6 +55,13 @@ describe("tokens", () => {
     expect(screen.queryByText(secret)).toBeNull();
   });
 
+  it("can be given less than one has: reading without changing", async () => {
+    const me = makeMe({ scopes: ["lease:write"] });
+    const { user } = await renderPage(AccessPage, { at: "/access", me });
+    await user.click(await screen.findByRole("button", { name: "New token" }));
+    expect(screen.getAllByRole("checkbox", { name: /lease:/ })).toHaveLength(2);
+  });
+
   it("need a name and a right", async () => {
     const { user } = await renderPage(AccessPage, { at: "/access" });
     await user.click(await screen.findByRole("button", { name: "New token" }));

@@ -18,6 +18,11 @@ type Scope = Schema<"Scope">;
 const isCovered = (scope: Scope, chosen: Scope[]) =>
   scope.endsWith(":read") && chosen.includes(scope.replace(":read", ":write") as Scope);
 
+/** What the caller may hand on: who may change something may also give the right to read it. */
+export const grantable = (own: Scope[]): Scope[] => [
+  ...new Set(own.flatMap((scope) => (scope.endsWith(":write") ? [scope.replace(":write", ":read") as Scope, scope] : [scope]))),
+];
+
 export function NewTokenDialog({ onClose }: { onClose: () => void }) {
   const t = useT();
   const me = useMe();
@@ -62,7 +67,7 @@ export function NewTokenDialog({ onClose }: { onClose: () => void }) {
               error={isChecked && chosen.length === 0 ? t("access.scope_missing") : undefined}
             >
               <Stack gap="xs" mt="sm">
-                {me.scopes.map((scope) => (
+                {grantable(me.scopes).map((scope) => (
                   <Checkbox
                     key={scope}
                     value={scope}

@@ -88,7 +88,7 @@ export function DayChart({ costs, measure, limit, onDay }: DayChartProps) {
           ? `${formatInstant(noonOf(read.key), "UTC", "date")}: ${PARTS.filter((part) => part !== "unread" || read.unread_permille_s > 0)
               .map((part) => `${t(PART_NAMES[part])} ${formatNumber(partOf(read, part, measure), 4)}`)
               .join(", ")} (${unit})`
-          : `${unit}${limit !== null && measure === "hours" ? `. ${t("cost.quota_line", { hours: formatNumber(limit, 1) })}` : ""}`}
+          : `${t("cost.in_unit", { unit })}${limit !== null && measure === "hours" ? `. ${t("cost.quota_line", { hours: formatNumber(limit, 1) })}` : ""}`}
       </p>
     </div>
   );

@@ -33,6 +33,7 @@ export const cost = {
   bars_money: "Money",
   bars_hours: "Device-hours",
   device_hours: "device-hours",
+  in_unit: "in {unit}",
   legend: "Parts of a bar",
   chart_label: "Cost per day from {from} to {to} in {unit}. The table by day has the same figures.",
   quota_line: "Your quota allows {hours} device-hours a day",

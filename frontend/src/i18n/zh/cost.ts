@@ -36,6 +36,7 @@ export const cost = {
   bars_money: "金额",
   bars_hours: "设备小时",
   device_hours: "设备小时",
+  in_unit: "单位：{unit}",
   legend: "柱形的组成",
   chart_label: "{from} 至 {to} 每天的费用，单位 {unit}。按天的表格有相同的数字。",
   quota_line: "您的配额每天允许 {hours} 设备小时",
