@@ -1,5 +1,4 @@
 import { Panel } from "@/components/panel";
-import { ShareBar } from "@/components/share-bar";
 import { StateBadge } from "@/components/state-badge";
 import type { Schema } from "@/lib/api";
 import { useT } from "@/lib/i18n";
@@ -29,7 +28,9 @@ export function HealthPanel({ device }: { device: Schema<"Device"> }) {
           return (
             <li key={name}>
               <span>{label}</span>
-              <ShareBar used={metric?.score ?? null} limit={100} label={`${t("nodes.health")}: ${label}`} />
+              <span className={classes.healthTrack} aria-hidden="true">
+                <i style={{ width: `${metric?.score ?? 0}%` }} className={(metric?.score ?? 100) < 50 ? classes.ill : undefined} />
+              </span>
               <span className={classes.end}>{formatNumber(metric?.score)}</span>
               <span className={classes.quiet}>{value === null ? t("common.unknown") : known ? known.format(value) : formatNumber(value)}</span>
             </li>

@@ -14,6 +14,7 @@ export function ReadingsPanel({ device }: { device: Schema<"Device"> }) {
     <Panel title={t("nodes.readings")}>
       {names.length === 0 && <p className={classes.quiet}>{t("nodes.no_readings")}</p>}
       {names.length > 0 && (
+        <div className={classes.scroll} role="region" aria-label={t("nodes.readings")} tabIndex={0}>
         <table className={classes.table}>
           <thead>
             <tr>
@@ -42,6 +43,7 @@ export function ReadingsPanel({ device }: { device: Schema<"Device"> }) {
             })}
           </tbody>
         </table>
+        </div>
       )}
     </Panel>
   );
