@@ -5,6 +5,7 @@ Everything is made through the product's own doors. The fleet's devices are simu
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
@@ -53,18 +54,26 @@ def living_world(stack: Stack, *, fleet: int = FLEET_DEVICES) -> Iterator[World]
         _release_one(tenant, device)
         tomorrow = _tomorrow(tenant, device)
         guest.wait_steady(60)
-        if fleet:
-            simulate_fleet(stack, devices=fleet)
-        yield World(stack, operator, tenant, device, live, tomorrow)
+        with simulated_fleet(stack, devices=fleet):
+            yield World(stack, operator, tenant, device, live, tomorrow)
     finally:
         guest.stop()
         tenant.member.post(f"reservations/{live['id']}/release")
 
 
-def simulate_fleet(stack: Stack, *, devices: int) -> None:
-    """Raises CalledProcessError."""
+@contextmanager
+def simulated_fleet(stack: Stack, *, devices: int) -> Iterator[None]:
+    """While it lives, its machines report as real ones do; then they leave the fleet."""
     command = [sys.executable, "manage.py", "simulate_fleet", "--devices", str(devices)]
-    subprocess.run(command, cwd=ROOT, env=stack.env, check=True, stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=ROOT, env=stack.env, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        if not any("The simulated fleet runs" in line for line in process.stdout):
+            raise RuntimeError(f"the fleet ended with {process.wait()}")
+        yield
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=120)
 
 
 def _size(device: dict[str, Any], part: int) -> dict[str, int]:
