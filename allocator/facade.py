@@ -22,6 +22,7 @@ from allocator.errors import (
 )
 from allocator.selectors import delivered, devices, maintenance, nodes
 from allocator.selectors import leases as lease_rows
+from allocator.selectors.health import health_of
 from allocator.services import dirty, hold, lease_token, place, timeline
 from allocator.services import outlook as outlooks
 from allocator.services import release as releasing
@@ -58,6 +59,7 @@ __all__ = [
     "fence",
     "get_device",
     "get_lease",
+    "health_score",
     "issue_lease_token",
     "list_calendar",
     "list_devices",
@@ -193,6 +195,11 @@ def list_lease_news(
 def list_devices() -> list[DeviceView]:
     """Devices of active nodes, offline ones too, by id."""
     return devices.list_devices()
+
+
+def health_score(*, device: DeviceView, now: datetime) -> int | None:
+    """0 (do not use) to 100 by the device's own fresh readings; None when none of them tells."""
+    return health_of(device.readings, now=now).score
 
 
 @_whole_fleet

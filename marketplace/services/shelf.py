@@ -126,6 +126,8 @@ def _one_offer(
         price: Rate | None = rate_at(now, ladder=ladder)
     except NoRate:
         price = None
+    scores = (allocator.health_score(device=device, now=now) for device in fitting)
+    known = [score for score in scores if score is not None]
     return OfferShown(
         offer=offer,
         slice=_size(offer),
@@ -137,7 +139,7 @@ def _one_offer(
         outlook=outlook,
         price_line=price_line(ladder, starts_at=now - LINE_BACK, ends_at=now + LINE_AHEAD),
         preset=PRESETS.get(offer.profile.share_permille),
-        health=None,
+        health=max(known, default=None),
     )
 
 

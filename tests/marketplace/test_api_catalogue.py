@@ -8,8 +8,10 @@ import pytest
 
 from tests.identity.factories import Person, make_member, make_operator
 from tests.marketplace.factories import Buyer, make_buyer
-from tests.marketplace.node import Node
+from tests.marketplace.node import Node, make_device
 from vxpu.ids import encode
+from vxpu.states import Quality
+from vxpu.wire.node import Reading
 
 pytestmark = pytest.mark.usefixtures("system")
 
@@ -73,6 +75,24 @@ def test_an_offer_shows_price_isolation_and_whether_it_is_simulated(operator: Pe
     assert (made.status_code, made.json()["slice"]) == (201, body["slice"])
     both = ada.post("reservations", ada.body(offer=offer["id"]))
     assert (both.status_code, both.json()["code"]) == (422, "wrong_choice")
+
+
+@pytest.mark.parametrize(("hot", "health"), [((80, 90), 80), ((None, 90), 40), ((None, None), None)])
+def test_an_offer_shows_the_health_of_its_best_device(
+    operator: Person, ada: Buyer, hot: tuple[int | None, int | None], health: int | None
+) -> None:
+    body = {
+        "sku": "cpu-quarter", "title": "A quarter", "profile": "1/4", "device_kind": "cpu",
+        "slice": {"memory_mib": 2048, "share_permille": 250},
+    }  # fmt: skip
+    operator.client.post("/api/v1/offers", body, format="json")
+    now = datetime.now(UTC)
+    for value in hot:
+        quality = Quality.UNAVAILABLE if value is None else Quality.MEASURED
+        reading = Reading(value=value, at=None if value is None else now, quality=quality)
+        Node(now=now, devices=[make_device(readings={"temperature_c": reading})])
+    (offer,) = ada.get("offers").json()["items"]
+    assert offer["health"] == health
 
 
 def test_quotas_show_what_is_in_use(operator: Person, ada: Buyer) -> None:
