@@ -1,5 +1,6 @@
 import { MantineProvider } from "@mantine/core";
 import { QueryClientProvider, type QueryClient } from "@tanstack/react-query";
+import { setNonce } from "get-nonce";
 import { lazy, Suspense, type ReactNode } from "react";
 import { cssVariables, theme } from "@/app/theme";
 
@@ -9,6 +10,9 @@ const Notes = lazy(() => import("@/app/notes").then((file) => ({ default: file.N
 function styleNonce(): string {
   return document.querySelector<HTMLMetaElement>('meta[name="csp-nonce"]')?.content ?? "";
 }
+
+// What keeps a page still under a dialog (react-remove-scroll) writes a style element of its own.
+setNonce(styleNonce());
 
 type ProvidersProps = { queryClient: QueryClient; children: ReactNode };
 

@@ -18,14 +18,15 @@ export function ZoneSwitch() {
     if (name === undefined) return [];
     return [{ value: one, word: t(`shell.zone_${one}`, { zone: name }), note: offsetText(now, name) }];
   });
+  const time = formatInstant(now, zone, "time");
   const face = (
     <>
       <Icon name="globe" size={14} />
-      {formatInstant(now, zone, "time")}
+      {time}
     </>
   );
   return (
-    <Popup label={`${t("shell.zone")}: ${zone}`} face={face} className={classes.button} align="end">
+    <Popup label={`${time}, ${t("shell.zone")}: ${zone}`} face={face} className={classes.button} align="end">
       {(close) => (
         <Choices
           legend={t("shell.zone")}

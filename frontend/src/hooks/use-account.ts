@@ -9,8 +9,8 @@ const accountQuery = queryOptions({
   staleTime: 10 * 60_000,
 });
 
-/** The account that the tenant pays from; undefined while unknown, or for a caller that may not see it. */
+/** The account that the tenant pays from; undefined while unknown, and for who may not see one or pays nothing. */
 export function useAccount(): Schema<"Account"> | undefined {
   const me = useMe();
-  return useQuery({ ...accountQuery, enabled: may(me, "billing:read"), retry: false }).data;
+  return useQuery({ ...accountQuery, enabled: may(me, "billing:read") && !me.is_operator, retry: false }).data;
 }

@@ -58,7 +58,7 @@ def test_a_node_is_added_by_one_line(tenant_page: OpenPage, operator: Api) -> No
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Note").fill("the tall one")
     dialog.get_by_role("button", name="Make the line").click()
-    expect(dialog.locator("code").filter(has_text=re.compile("vxpu-agent"))).to_be_visible()
+    expect(dialog.get_by_text(re.compile("vxpu-agent enrol"))).to_be_visible()
     expect(dialog.get_by_text("for the machine to call")).to_be_visible()
 
 
