@@ -29,7 +29,7 @@ from vxpu.states import LeaseState
 pytestmark = pytest.mark.usefixtures("system")
 
 
-def used(lease: LeaseView) -> int:
+def used(lease: LeaseView) -> int | None:
     return facade.usage_report(lease_id=lease.id).used_permille_s
 
 

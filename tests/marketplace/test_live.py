@@ -20,7 +20,7 @@ from tests.marketplace.factories import HOUR, NOON, Buyer, buy, make_book, make_
 from tests.marketplace.node import Node
 from vxpu.ids import encode, new_uuid
 
-WHOLE = {"memory_mib": 8192, "share_permille": 1000}
+WHOLE: dict[str, Any] = {"memory_mib": 8192, "share_permille": 1000}
 
 
 def said(feed: str) -> list[dict[str, Any]]:
