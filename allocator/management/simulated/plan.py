@@ -15,7 +15,7 @@ NODES_A_RACK = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """Power in watts, idle and at full use. A model without `has_sensors` shows neither heat nor power, as CPUs do."""
+    """Power in watts, idle and at full use. A model without `has_sensors` shows neither heat nor power."""
 
     name: str
     kind: DeviceKind
@@ -26,6 +26,7 @@ class Model:
     has_sensors: bool = True
 
 
+# No CPU among them: the machine that runs this sells its own, and nobody shall get a simulated one for it.
 MODELS = (
     Model(
         name="Simulated H200 141 GB", kind=DeviceKind.NVIDIA, memory_mib=143_771, compute_units=132, idle_w=75,
@@ -42,7 +43,7 @@ MODELS = (
         full_w=750,
     ),
     Model(
-        name="Simulated CPU 64 cores", kind=DeviceKind.CPU, memory_mib=262_144, compute_units=64, idle_w=0, full_w=0,
+        name="Simulated NPU 64 GB", kind=DeviceKind.OPENCL, memory_mib=65_536, compute_units=32, idle_w=0, full_w=0,
         has_sensors=False,
     ),
 )  # fmt: skip

@@ -19,6 +19,7 @@ const TONES: Record<string, Tone> = {
   ending: "busy",
   draining: "busy",
   issued: "busy",
+  earlier_start_offered: "busy",
   quoted: "wait",
   queued: "wait",
   awaiting_approval: "wait",

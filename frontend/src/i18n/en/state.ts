@@ -1,6 +1,7 @@
 export const state = {
   quoted: "Quoted",
   queued: "In the queue",
+  earlier_start_offered: "Earlier start offered",
   held: "Held",
   awaiting_approval: "Awaiting approval",
   confirmed: "Confirmed",

@@ -4,6 +4,7 @@ import type { Shape } from "@/i18n/shape";
 export const state = {
   quoted: "已报价",
   queued: "排队中",
+  earlier_start_offered: "可提前开始",
   held: "已占用",
   awaiting_approval: "等待批准",
   confirmed: "已确认",
