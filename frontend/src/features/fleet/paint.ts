@@ -62,12 +62,13 @@ function paintRack(ctx: CanvasRenderingContext2D, scene: Scene, camera: Camera, 
   ctx.strokeStyle = scene.palette.line;
   ctx.lineWidth = 1;
   ctx.strokeRect(box.x + 0.5, box.y + 0.5, box.w - 1, box.h - 1);
-  const size = Math.min(13, camera.scale * 11);
-  if (size >= 8) {
+  // From afar as well: whoever looks at the whole wall looks for a rack first.
+  const size = Math.min(13, Math.max(9, camera.scale * 11));
+  if (box.w >= 48) {
     ctx.fillStyle = scene.palette.text;
     ctx.font = `600 ${size}px system-ui, sans-serif`;
     ctx.textBaseline = "alphabetic";
-    ctx.fillText(rack.name || scene.noRack, box.x + 6 * camera.scale, box.y + 11.5 * camera.scale, box.w - 8);
+    ctx.fillText(rack.name || scene.noRack, box.x + 6 * camera.scale, box.y + Math.max(10, 11.5 * camera.scale), box.w - 8);
   }
   for (const node of rack.nodes) {
     const at = rounded(toScreen(camera, node));
