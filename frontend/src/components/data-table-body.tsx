@@ -1,11 +1,11 @@
 import type { Row, Table } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useState, type KeyboardEvent, type RefObject } from "react";
+import { useEffect, useState, type KeyboardEvent } from "react";
 import classes from "@/components/data-table.module.css";
 
 type BodyProps<Data> = {
   table: Table<Data>;
-  scroll: RefObject<HTMLDivElement | null>;
+  scroll: HTMLDivElement | null;
   onOpen?: (row: Data) => void;
   /** The rows' end comes into sight; there are more to be had. */
   onNearEnd?: (() => void) | undefined;
@@ -29,7 +29,7 @@ export function DataTableBody<Data>({ table, scroll, onOpen, onNearEnd }: BodyPr
   const isVirtual = rows.length > FEW;
   const virtual = useVirtualizer({
     count: isVirtual ? rows.length : 0,
-    getScrollElement: () => scroll.current,
+    getScrollElement: () => scroll,
     estimateSize: () => ROW_HEIGHT,
     overscan: 12,
   });
@@ -44,7 +44,7 @@ export function DataTableBody<Data>({ table, scroll, onOpen, onNearEnd }: BodyPr
   const focusRow = (index: number) => {
     setActive(index);
     if (isVirtual) virtual.scrollToIndex(index);
-    requestAnimationFrame(() => scroll.current?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus());
+    requestAnimationFrame(() => scroll?.querySelector<HTMLElement>(`[data-index="${index}"]`)?.focus());
   };
   const onKeyDown = (event: KeyboardEvent<HTMLTableRowElement>, index: number, row: Row<Data>) => {
     if (event.target !== event.currentTarget) return;

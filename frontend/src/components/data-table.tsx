@@ -6,7 +6,7 @@ import {
   useReactTable,
   type SortingState,
 } from "@tanstack/react-table";
-import { useMemo, useRef, type ReactNode } from "react";
+import { useMemo, useState, type ReactNode } from "react";
 import { useSearchText } from "@/hooks/use-search-text";
 import { useT } from "@/lib/i18n";
 import { DataTableBar } from "@/components/data-table-bar";
@@ -59,7 +59,8 @@ const fromSorting = (state: SortingState): string => {
 export function DataTable<Row>(props: DataTableProps<Row>) {
   const { name, label, columns, rows, rowId, onOpen, tools, empty, foot, more, server = false, count } = props;
   const t = useT();
-  const scroll = useRef<HTMLDivElement>(null);
+  // In state: the body measures it, and is drawn before it is there.
+  const [scroll, setScroll] = useState<HTMLDivElement | null>(null);
   const [filter, setFilter] = useSearchText(props.filterParam ?? "q");
   const [sortText, setSort] = useSearchText(props.sortParam ?? "sort");
   const [shown, keepShown] = useKeptColumns(name, columns);
@@ -89,7 +90,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   return (
     <div className={classes.frame}>
       <DataTableBar table={table} filter={filter} onFilter={setFilter} tools={tools} shown={matching} total={rows.length} count={count} />
-      <div className={classes.scroll} ref={scroll}>
+      <div className={classes.scroll} ref={setScroll}>
         <table className={classes.table} role="grid" aria-label={label} aria-rowcount={more ? -1 : matching + 1}>
           <DataTableHead table={table} />
           <DataTableBody table={table} scroll={scroll} onOpen={onOpen} onNearEnd={more?.auto && !more.busy ? more.load : undefined} />

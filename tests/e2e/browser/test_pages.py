@@ -15,7 +15,7 @@ from tests.e2e.browser.places import PHONE, WIDE, places
 from tests.e2e.browser.world import World, living_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
-FLEET = 48
+FLEET = 120  # more rows than a table draws at once
 NOT_FOUND = "404"
 
 
@@ -68,3 +68,15 @@ def test_motion_is_off_for_who_asks(open_page: OpenPage, world: World) -> None:
     }).length"""
     found = {name: page.evaluate(moving) for name, page in visit(open_page, world, **WIDE, reduced_motion="reduce")}
     assert {name: count for name, count in found.items() if count} == {}
+
+
+def test_a_long_table_draws_what_is_in_sight(open_page: OpenPage, world: World) -> None:
+    page = open_page("/healthz", **WIDE)
+    log_in(page, token=world.operator.token)
+    page.goto("/fleet?view=table")
+    rows = page.get_by_role("grid").get_by_role("row")
+    expect(rows.nth(10)).to_be_visible()
+    assert rows.count() < FLEET
+    rows.nth(1).focus()
+    page.keyboard.press("End")
+    expect(page.locator(f"[data-index='{FLEET}']")).to_be_focused()
