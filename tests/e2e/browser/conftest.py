@@ -54,6 +54,15 @@ def _note(page: Page, site: str) -> None:
     page.on("request", lambda asked: None if asked.url.startswith(own) else found.append(f"asked {asked.url}"))
 
 
+def new_page(browser: Browser, site: str, **context: Any) -> Page:
+    """A page in a context of its own, which the caller closes; what it complains about is noted."""
+    wanted: dict[str, Any] = {"base_url": site, "locale": "en-GB", "timezone_id": "Europe/Berlin"}
+    page = browser.new_context(**{**wanted, **context}).new_page()
+    page.set_default_timeout(15_000)
+    _note(page, site)
+    return page
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
@@ -74,12 +83,8 @@ def open_page(request: pytest.FixtureRequest, chromium: Browser, stack: Stack) -
     contexts: list[BrowserContext] = []
 
     def show(address: str = "/", **context: Any) -> Page:
-        wanted: dict[str, Any] = {"base_url": stack.urls["web"], "locale": "en-GB", "timezone_id": "Europe/Berlin"}
-        made = chromium.new_context(**{**wanted, **context})
-        contexts.append(made)
-        page = made.new_page()
-        page.set_default_timeout(15_000)
-        _note(page, stack.urls["web"])
+        page = new_page(chromium, stack.urls["web"], **context)
+        contexts.append(page.context)
         page.goto(address)
         return page
 

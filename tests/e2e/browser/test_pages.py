@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Literal
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from config.stack import Stack
 from tests.e2e.browser.axe import grave_findings
-from tests.e2e.browser.conftest import OpenPage, log_in, page_complaints
+from tests.e2e.browser.conftest import OpenPage, log_in, new_page, page_complaints
 from tests.e2e.browser.places import PHONE, WIDE, places
 from tests.e2e.browser.world import World, living_world
 
 pytestmark = [pytest.mark.browser, pytest.mark.timeout(300)]
 FLEET = 120  # more rows than a table draws at once
 NOT_FOUND = "404"
+THEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+WIDER = "document.documentElement.scrollWidth > document.documentElement.clientWidth + 1"
+MOVING = """() => [...document.querySelectorAll('*')].filter((one) => {
+    const style = getComputedStyle(one);
+    return [style.transitionDuration, style.animationDuration].some(
+        (value) => value.split(',').some((part) => parseFloat(part) > 0.01));
+}).length"""
 
 
 @pytest.fixture(scope="module")
@@ -25,49 +33,67 @@ def world(stack: Stack) -> Iterator[World]:
         yield world
 
 
-def visit(open_page: OpenPage, world: World, **look: Any) -> Iterator[tuple[str, Page]]:
-    """Each place in turn, by who looks at it; one context for each of them."""
+@dataclass
+class Seen:
+    """What was found of each place, by its name."""
+
+    axe: dict[str, list[str]] = field(default_factory=dict)
+    moving: dict[str, int] = field(default_factory=dict)
+    complaints: dict[str, list[str]] = field(default_factory=dict)
+    wider_than_a_phone: list[str] = field(default_factory=list)
+
+    def look(self, name: str, page: Page) -> None:
+        for theme in THEMES:
+            page.emulate_media(color_scheme=theme, reduced_motion="reduce")
+            page.wait_for_timeout(300)
+            if found := grave_findings(page):
+                self.axe[f"{name}, {theme}"] = found
+        if moving := page.evaluate(MOVING):
+            self.moving[name] = moving
+        page.set_viewport_size(PHONE["viewport"])
+        page.wait_for_timeout(200)
+        if page.evaluate(WIDER):
+            self.wider_than_a_phone.append(name)
+        page.set_viewport_size(WIDE["viewport"])
+        if said := [one for one in page_complaints(page) if NOT_FOUND not in one]:
+            self.complaints[name] = said
+        page_complaints(page).clear()
+
+
+@pytest.fixture(scope="module")
+def seen(chromium: Browser, stack: Stack, world: World) -> Iterator[Seen]:
+    """Every place was looked at, in both themes and at a phone's width, by who looks at it."""
+    found = Seen()
     pages: dict[str, Page] = {}
     tokens = {"tenant": world.tenant.admin.token, "operator": world.operator.token}
     for place in places(world):
         if place.who not in pages:
-            pages[place.who] = open_page("/healthz", **look)
+            pages[place.who] = new_page(chromium, stack.urls["web"], **WIDE)
             if place.who in tokens:
                 log_in(pages[place.who], token=tokens[place.who])
         page = pages[place.who]
         page.goto(place.address)
-        expect(page.locator("main")).to_be_visible()
         expect(page.locator("main").get_by_role("heading").first).to_be_visible()
-        page.wait_for_timeout(700)
-        yield place.name, page
+        found.look(place.name, page)
+    yield found
+    for page in pages.values():
+        page.context.close()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_axe_finds_nothing_serious(open_page: OpenPage, world: World, theme: str) -> None:
-    look = {**WIDE, "color_scheme": theme, "reduced_motion": "reduce"}
-    found = {name: grave_findings(page) for name, page in visit(open_page, world, **look)}
-    assert {name: findings for name, findings in found.items() if findings} == {}
+def test_axe_finds_nothing_serious_in_either_theme(seen: Seen) -> None:
+    assert seen.axe == {}
 
 
-def test_no_page_complains_or_scrolls_sideways_on_a_phone(open_page: OpenPage, world: World) -> None:
-    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth + 1"
-    found = {}
-    for name, page in visit(open_page, world, **PHONE):
-        complaints = [said for said in page_complaints(page) if NOT_FOUND not in said]
-        page_complaints(page).clear()
-        if complaints or page.evaluate(wide):
-            found[name] = complaints or "wider than the phone"
-    assert found == {}
+def test_motion_is_off_for_who_asks(seen: Seen) -> None:
+    assert seen.moving == {}
 
 
-def test_motion_is_off_for_who_asks(open_page: OpenPage, world: World) -> None:
-    moving = """() => [...document.querySelectorAll('*')].filter((one) => {
-        const style = getComputedStyle(one);
-        return [style.transitionDuration, style.animationDuration].some(
-            (value) => value.split(',').some((part) => parseFloat(part) > 0.01));
-    }).length"""
-    found = {name: page.evaluate(moving) for name, page in visit(open_page, world, **WIDE, reduced_motion="reduce")}
-    assert {name: count for name, count in found.items() if count} == {}
+def test_no_page_scrolls_sideways_on_a_phone(seen: Seen) -> None:
+    assert seen.wider_than_a_phone == []
+
+
+def test_the_browser_complains_of_no_page(seen: Seen) -> None:
+    assert seen.complaints == {}
 
 
 def test_a_long_table_draws_what_is_in_sight(open_page: OpenPage, world: World) -> None:
