@@ -25,7 +25,8 @@ PURE = [
 # Where such tests are (tests/architecture sees to it): collecting all the others takes its time too.
 ALONE = ["tests/config", "tests/e2e", "tests/native", "tests/plumbing"]
 LANES = {
-    "fast": ["-n", "2", "-m", "not stack and not native and not soak and not browser"],
+    # Three on two cores: many of these wait for an agent or a clock.
+    "fast": ["-n", "3", "-m", "not stack and not native and not soak and not browser"],
     # These measure time, or fill the machine themselves.
     "alone": ["-m", "(stack or native) and not soak and not browser", *ALONE],
     "browser": ["-m", "browser and not soak", "tests/e2e/browser"],
