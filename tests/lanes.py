@@ -12,7 +12,6 @@ import sys
 import time
 import xml.etree.ElementTree as ET
 from collections import Counter
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,30 +62,23 @@ def run_lane(name: str) -> tuple[int, Counter[str]]:
     return status, counts
 
 
-def time_lane(name: str) -> tuple[int, Counter[str], str]:
-    """As `run_lane`, with what is to be said of it."""
-    print(f"--- {name} ---", flush=True)
-    began = time.monotonic()
-    if name == "browser":
-        os.environ["VXPU_CHROMIUM"] = find_browser()
-        if not os.environ["VXPU_CHROMIUM"]:
-            return 0, Counter(), "browser DID NOT RUN"
-    status, counts = run_lane(name)
-    return status, counts, f"{name} {time.monotonic() - began:.0f}s"
-
-
 def run_lanes(names: list[str]) -> tuple[int, Counter[str], list[str]]:
-    """The worst exit status, the sums, and what is to be said of each lane.
-
-    The console's own tests run beside the lane that follows them, the browser's: that one waits more than it computes.
-    """
-    with ThreadPoolExecutor(1) as beside:
-        asked = [beside.submit(time_lane, name) if name == "web" else time_lane(name) for name in names]
-        done = [one.result() if isinstance(one, Future) else one for one in asked]
+    """The worst exit status, the sums, and what is to be said of each lane."""
     total: Counter[str] = Counter()
-    for _, counts, _ in done:
+    worst, told = 0, []
+    for name in names:
+        print(f"--- {name} ---", flush=True)
+        began = time.monotonic()
+        if name == "browser":
+            os.environ["VXPU_CHROMIUM"] = find_browser()
+            if not os.environ["VXPU_CHROMIUM"]:
+                told.append("browser DID NOT RUN")
+                continue
+        status, counts = run_lane(name)
+        worst = max(worst, status)
         total.update(counts)
-    return max(status for status, _, _ in done), total, [told for _, _, told in done]
+        told.append(f"{name} {time.monotonic() - began:.0f}s")
+    return worst, total, told
 
 
 def main(names: list[str]) -> int:
