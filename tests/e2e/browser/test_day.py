@@ -66,6 +66,11 @@ def lease_of(tenant: Tenant, reservation: str) -> str:
     return str(tenant.admin.get(f"reservations/{reservation}")["lease"]["id"])
 
 
+def wait_ready(page: Page) -> None:
+    """The page says what to paste once the slice is real."""
+    expect(page.locator("pre").filter(has_text="vxpu exec").first).to_be_visible(timeout=SOON_MS)
+
+
 def chart(page: Page, metric: str, value: str) -> Locator:
     """The live chart of a metric while its newest value looks like this."""
     return page.get_by_role("img", name=re.compile(rf"^{metric}, the last five minutes: {value}"))
@@ -83,7 +88,7 @@ def test_from_the_log_in_to_the_bill(
     page.get_by_role("button", name="1/4", exact=True).click()
     reserve_button(page).click()
     reservation = bought(page)
-    expect(page.get_by_text("Ready", exact=True).first).to_be_visible(timeout=SOON_MS)
+    wait_ready(page)
 
     guest = start_guest(lease_of(tenant, reservation), "saturate", "--seconds", "300")
     expect(chart(page, "Compute", "[1-9]")).to_be_visible(timeout=SOON_MS)
@@ -115,7 +120,7 @@ def test_what_the_page_gives_to_paste_runs_as_pasted(tenant_page: OpenPage, tena
     page.get_by_role("button", name="1/8", exact=True).click()
     reserve_button(page).click()
     bought(page)
-    expect(page.get_by_text("Ready", exact=True).first).to_be_visible(timeout=SOON_MS)
+    wait_ready(page)
     lines = [text.strip() for text in page.locator("pre").all_inner_texts()]
     pasted = next(line for line in lines if line.startswith("vxpu exec") and "python" in line)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
