@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 from ctypes import c_int64, c_uint64
 
-ABI_VERSION = 1
+ABI_VERSION = 2
 LIMITS_MAGIC = 0x314D494C55505856
 USAGE_MAGIC = 0x3147535555505856
 MAX_DEVICES = 8
@@ -19,6 +19,9 @@ DEV_REGION_PREFIX = "/dev/shm/vxpu-dev-"  # noqa: S108 - the fixed path that the
 
 FLAG_INERT = 1
 FLAG_CLOSED = 2
+
+DEVICE_CPU = 0
+DEVICE_CARD = 1
 
 SLOT_FREE = 0
 SLOT_CLAIMED = 1
@@ -40,7 +43,16 @@ class LimitsDevice(ctypes.Structure):
         ("agent_debit_ns", c_int64),
         ("ordinal", c_uint64),
         ("max_alloc_bytes", c_uint64),
-        ("reserved", c_uint64 * 3),
+        ("kind", c_uint64),
+        ("uuid_high", c_uint64),
+        ("uuid_low", c_uint64),
+        ("lend_permille", c_uint64),
+        ("lend_until_ns", c_uint64),
+        ("ctx_bytes", c_uint64),
+        ("host_limit_bytes", c_uint64),
+        ("copy_bytes_per_second", c_uint64),
+        ("physical_bytes", c_uint64),
+        ("reserved", c_uint64 * 10),
     )
 
 
@@ -70,7 +82,12 @@ class UsageDevice(ctypes.Structure):
         ("launches", c_uint64),
         ("waits", c_uint64),
         ("waited_ns", c_uint64),
-        ("reserved", c_uint64 * 7),
+        ("measured_ns", c_uint64),
+        ("copy_budget_bytes", c_int64),
+        ("copy_last_refill_ns", c_uint64),
+        ("copied_bytes", c_uint64),
+        ("longest_wait_ns", c_uint64),
+        ("reserved", c_uint64 * 18),
     )
 
 
@@ -79,7 +96,7 @@ class SlotDevice(ctypes.Structure):
         ("used_bytes", c_uint64),
         ("ctx_bytes", c_uint64),
         ("host_bytes", c_uint64),
-        ("reserved", c_uint64),
+        ("spill_bytes", c_uint64),
     )
 
 
@@ -105,7 +122,8 @@ class Usage(ctypes.Structure):
         ("slot_count", c_uint64),
         ("unknown_frees", c_uint64),
         ("slots_used", c_uint64),
-        ("reserved", c_uint64 * 10),
+        ("unknown_symbols", c_uint64),
+        ("reserved", c_uint64 * 9),
         ("device", UsageDevice * MAX_DEVICES),
         ("slot", Slot * MAX_SLOTS),
     )

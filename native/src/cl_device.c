@@ -21,7 +21,7 @@ static bool find_device(cl_platform_id *platform, cl_device_id *device)
     cl_uint n = 0;
     if (vx_real()->clGetPlatformIDs(MAX_PLATFORMS, platforms, &n) != CL_SUCCESS)
         return false;
-    uint64_t ordinal = atomic_load(&vx_session_limits()->ordinal);
+    uint64_t ordinal = atomic_load(&vx_session_limits(0)->ordinal);
     for (cl_uint i = 0; i < n && i < MAX_PLATFORMS; i++) {
         cl_uint count = 0;
         if (vx_real()->clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL,
@@ -101,7 +101,7 @@ cl_int clGetDeviceIDs(cl_platform_id platform, cl_bitfield type, cl_uint n,
 
 uint64_t vx_layer_max_alloc(void)
 {
-    const struct vx_limits_device *l = vx_session_limits();
+    const struct vx_limits_device *l = vx_session_limits(0);
     cl_platform_id platform;
     cl_device_id device;
     uint64_t most = 0, limit = atomic_load(&l->limit_bytes);
@@ -136,7 +136,7 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_uint name, size_t size,
         return err;
     if (name == CL_DEVICE_GLOBAL_MEM_SIZE) {
         cl_ulong real = 0;
-        bytes = atomic_load(&vx_session_limits()->limit_bytes);
+        bytes = atomic_load(&vx_session_limits(0)->limit_bytes);
         vx_real()->clGetDeviceInfo(device, name, sizeof real, &real, NULL);
         bytes = bytes < real ? bytes : real;
         return answer(&bytes, sizeof bytes, size, value, size_ret);
@@ -146,7 +146,7 @@ cl_int clGetDeviceInfo(cl_device_id device, cl_uint name, size_t size,
         return answer(&bytes, sizeof bytes, size, value, size_ret);
     }
     if (name == CL_DEVICE_GLOBAL_FREE_MEMORY_AMD) {
-        size_t kib = (size_t)(vx_session_free_bytes() / 1024);
+        size_t kib = (size_t)(vx_session_free_bytes(0) / 1024);
         return answer(&kib, sizeof kib, size, value, size_ret);
     }
     return err;

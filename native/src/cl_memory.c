@@ -26,7 +26,7 @@ static struct charge *reserve(uint64_t requested, cl_int *code)
     struct charge *c = malloc(sizeof *c);
     uint64_t bytes = vx_mem_round(requested);
     *code = c ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_OUT_OF_HOST_MEMORY;
-    if (c && vx_session_reserve(bytes)) {
+    if (c && vx_session_reserve(0, VX_MEMORY_DEVICE, bytes)) {
         *c = (struct charge){bytes, vx_session_life()};
         return c;
     }
@@ -37,7 +37,7 @@ static struct charge *reserve(uint64_t requested, cl_int *code)
 static void refund(struct charge *c)
 {
     if (c->life == vx_session_life())
-        vx_session_refund(c->bytes);
+        vx_session_refund(0, VX_MEMORY_DEVICE, c->bytes);
     free(c);
 }
 
@@ -58,7 +58,7 @@ static bool grow_to_real_size(cl_mem mem, struct charge *c)
     uint64_t bytes = vx_mem_round(real);
     if (bytes <= c->bytes)
         return true;
-    if (!vx_session_reserve(bytes - c->bytes))
+    if (!vx_session_reserve(0, VX_MEMORY_DEVICE, bytes - c->bytes))
         return false;
     c->bytes = bytes;
     return true;

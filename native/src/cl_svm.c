@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "layer.h"
-#include "launch.h"
+#include "cl_launch.h"
 #include "log.h"
 #include "memory.h"
 #include "session.h"
@@ -15,7 +15,7 @@ void *clSVMAlloc(cl_context ctx, cl_bitfield flags, size_t size, cl_uint align)
         return vx_real()->clSVMAlloc(ctx, flags, size, align);
     uint64_t bytes = vx_mem_round(size);
     if (mode == VX_REFUSE || size > vx_layer_max_alloc() ||
-        !vx_session_reserve(bytes))
+        !vx_session_reserve(0, VX_MEMORY_DEVICE, bytes))
         return NULL;
     void *p = vx_real()->clSVMAlloc(ctx, flags, size, align);
     VX_CRASH("svm.created");
@@ -23,7 +23,7 @@ void *clSVMAlloc(cl_context ctx, cl_bitfield flags, size_t size, cl_uint align)
         return p;
     if (p)
         vx_real()->clSVMFree(ctx, p);
-    vx_session_refund(bytes);
+    vx_session_refund(0, VX_MEMORY_DEVICE, bytes);
     return NULL;
 }
 
@@ -35,7 +35,7 @@ void clSVMFree(cl_context ctx, void *p)
         vx_real()->clSVMFree(ctx, p);
         VX_CRASH("svm.freed");
         if (bytes)
-            vx_session_refund(bytes);
+            vx_session_refund(0, VX_MEMORY_DEVICE, bytes);
         else if (p)
             vx_session_count_unknown_free();
         return;
@@ -83,7 +83,7 @@ static void on_freed(cl_event event, cl_int status, void *data)
     (void)status;
     for (cl_uint i = 0; i < l->count; i++)
         if (l->item[i].bytes)
-            vx_session_refund(l->item[i].bytes);
+            vx_session_refund(0, VX_MEMORY_DEVICE, l->item[i].bytes);
     free(l);
 }
 

@@ -3,13 +3,13 @@
  * that a short process can not leave with its time undebited.
  */
 #include "layer.h"
-#include "launch.h"
+#include "cl_launch.h"
 #include "workers.h"
 
 static cl_int measured(cl_int err)
 {
     if (vx_layer_mode() == VX_LIMIT)
-        vx_launch_settle();
+        vx_cl_launch_settle();
     return err;
 }
 

@@ -1,7 +1,7 @@
 /* Device work: every call here passes the gate and is metered. */
 #include "estimate.h"
 #include "layer.h"
-#include "launch.h"
+#include "cl_launch.h"
 #include "workers.h"
 
 /* Kinds of work that have no kernel of their own. */
@@ -42,27 +42,27 @@ static bool first_launches(void)
 
 /* The gate refuses with this once the lease is gone. */
 static bool enter(uint64_t key, cl_command_queue q, cl_uint waits,
-                  const cl_event *list, struct vx_ticket *t, bool *limited,
+                  const cl_event *list, struct vx_cl_ticket *t, bool *limited,
                   cl_int *err)
 {
     enum vx_mode mode = vx_layer_mode();
     *err = CL_OUT_OF_RESOURCES;
     *limited = mode == VX_LIMIT;
     return mode == VX_PASS ||
-           (*limited && vx_launch_begin(key, q, waits, list, t));
+           (*limited && vx_cl_launch_begin(key, q, waits, list, t));
 }
 
-static cl_int leave(struct vx_ticket *t, cl_command_queue q, cl_event got,
+static cl_int leave(struct vx_cl_ticket *t, cl_command_queue q, cl_event got,
                     bool owned, cl_int err)
 {
     bool failed = err != CL_SUCCESS;
-    vx_launch_end(t, q, failed ? NULL : got, owned, failed);
+    vx_cl_launch_end(t, q, failed ? NULL : got, owned, failed);
     return err;
 }
 
 /* The one shape of all work: CALL uses `out` as its event argument. */
 #define GATED(key, call)                                              \
-    struct vx_ticket ticket;                                          \
+    struct vx_cl_ticket ticket;                                          \
     cl_event own = NULL, *out = event;                                \
     bool limited;                                                     \
     cl_int err;                                                       \
@@ -206,7 +206,7 @@ cl_int clEnqueueSVMMemcpy(cl_command_queue q, cl_bool blocking, void *to,
                                   event);
     /* A synchronising call as well. */
     if (blocking && vx_layer_mode() == VX_LIMIT)
-        vx_launch_settle();
+        vx_cl_launch_settle();
     return err;
 }
 

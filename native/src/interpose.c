@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "launch.h"
+#include "cl_launch.h"
 #include "log.h"
 #include "real.h"
 
@@ -58,7 +58,7 @@ void *dlsym(void *restrict handle, const char *restrict name)
 /* The process ends without running destructors: measure what it leaves. */
 void _exit(int status)
 {
-    vx_launch_last_words();
+    vx_cl_launch_last_words();
     for (;;)
         syscall(SYS_exit_group, status);
 }
@@ -70,5 +70,5 @@ void _Exit(int status)
 
 static __attribute__((destructor)) void leave(void)
 {
-    vx_launch_last_words();
+    vx_cl_launch_last_words();
 }

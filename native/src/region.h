@@ -20,7 +20,7 @@ struct vx_region {
     ino_t lock_ino;
     _Atomic int slot; /* -1: not registered */
     vx_u64 epoch;     /* of our slot when we claimed it */
-    vx_u64 held_bytes[VX_MAX_DEVICES]; /* what this process has reserved */
+    vx_u64 held_bytes[VX_MAX_DEVICES][4]; /* reserved here, by vx_memory */
     char path[128];
 };
 

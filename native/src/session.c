@@ -5,16 +5,12 @@
 #include <unistd.h>
 
 #include "clock.h"
-#include "launch.h"
+#include "cl_launch.h"
 #include "log.h"
-#include "memory.h"
 #include "svm.h"
 #include "workers.h"
 
 enum { STATE_NONE, STATE_FORKED, STATE_OPEN };
-
-/* A slice shows one device to OpenCL, so everything is charged to it. */
-enum { DEVICE = 0 };
 
 static struct vx_region region;
 static _Atomic int state = STATE_NONE;
@@ -26,7 +22,7 @@ static void forked_child(void)
 {
     /* Threads of the parent may have held these: start afresh. */
     pthread_mutex_init(&lock, NULL);
-    vx_launch_after_fork();
+    vx_cl_launch_after_fork();
     vx_workers_after_fork();
     vx_svm_after_fork();
     atomic_fetch_add(&life, 1);
@@ -84,61 +80,112 @@ bool vx_session_owner(void)
     return atomic_load(&state) == STATE_OPEN && atomic_load(&owner) == getpid();
 }
 
-const struct vx_limits_device *vx_session_limits(void)
+unsigned vx_session_device_count(void)
 {
-    return &region.limits->device[DEVICE];
+    uint64_t count = atomic_load(&region.limits->device_count);
+    return count > VX_MAX_DEVICES ? VX_MAX_DEVICES : (unsigned)count;
 }
 
-struct vx_bucket vx_session_bucket(void)
+static uint64_t big_endian(const unsigned char *bytes)
 {
-    return (struct vx_bucket){&region.limits->device[DEVICE],
-                              &region.usage->device[DEVICE]};
+    uint64_t word = 0;
+    for (int i = 0; i < 8; i++)
+        word = word << 8 | bytes[i];
+    return word;
 }
 
-void vx_session_count_launch(uint64_t waited_ns)
+int vx_session_device_of(const unsigned char uuid[16])
 {
-    struct vx_usage_device *u = &region.usage->device[DEVICE];
-    atomic_fetch_add(&u->launches, 1);
-    atomic_fetch_add(&vx_region_slot(&region)->launches, 1);
+    uint64_t high = big_endian(uuid), low = big_endian(uuid + 8);
+    for (unsigned i = 0; i < vx_session_device_count(); i++) {
+        const struct vx_limits_device *d = &region.limits->device[i];
+        if (atomic_load(&d->kind) == VX_DEVICE_CARD &&
+            atomic_load(&d->uuid_high) == high &&
+            atomic_load(&d->uuid_low) == low)
+            return (int)i;
+    }
+    return -1;
+}
+
+const struct vx_limits_device *vx_session_limits(unsigned device)
+{
+    return &region.limits->device[device];
+}
+
+struct vx_bucket vx_session_bucket(unsigned device)
+{
+    return (struct vx_bucket){&region.limits->device[device],
+                              &region.usage->device[device]};
+}
+
+static void raise_to(vx_u64 *word, uint64_t value)
+{
+    uint64_t seen = atomic_load(word);
+    while (seen < value && !atomic_compare_exchange_weak(word, &seen, value))
+        ;
+}
+
+void vx_session_count_launches(unsigned device, uint64_t count,
+                               uint64_t waited_ns)
+{
+    struct vx_usage_device *u = &region.usage->device[device];
+    atomic_fetch_add(&u->launches, count);
+    atomic_fetch_add(&vx_region_slot(&region)->launches, count);
     if (waited_ns) {
         atomic_fetch_add(&u->waits, 1);
         atomic_fetch_add(&u->waited_ns, waited_ns);
+        raise_to(&u->longest_wait_ns, waited_ns);
     }
 }
 
-void vx_session_debit(int64_t ns)
+void vx_session_debit(unsigned device, int64_t ns)
 {
-    struct vx_bucket b = vx_session_bucket();
+    struct vx_bucket b = vx_session_bucket(device);
     vx_bucket_debit(&b, ns);
     atomic_fetch_add(&vx_region_slot(&region)->device_ns, (uint64_t)ns);
 }
 
-bool vx_session_reserve(uint64_t bytes)
+bool vx_session_reserve(unsigned device, enum vx_memory kind, uint64_t bytes)
 {
     if (vx_session_closed())
         return false;
     bool ours = atomic_load(&vx_region_slot(&region)->epoch) == region.epoch;
-    if (ours && vx_mem_try(&region, DEVICE, bytes))
+    if (ours && vx_mem_try(&region, device, kind, bytes))
         return true;
     uint64_t now = vx_now_ns();
     pthread_mutex_lock(&lock);
     bool got = vx_slots_keep(&region, now) &&
-               vx_mem_retry(&region, DEVICE, bytes, now);
+               vx_mem_retry(&region, device, kind, bytes, now);
     pthread_mutex_unlock(&lock);
     return got;
 }
 
-void vx_session_refund(uint64_t bytes)
+void vx_session_refund(unsigned device, enum vx_memory kind, uint64_t bytes)
 {
-    vx_mem_refund(&region, DEVICE, bytes);
+    vx_mem_refund(&region, device, kind, bytes);
 }
 
-uint64_t vx_session_free_bytes(void)
+uint64_t vx_session_free_bytes(unsigned device)
 {
-    return vx_mem_free(&region, DEVICE);
+    return vx_mem_free(&region, device);
+}
+
+uint64_t vx_session_used_bytes(unsigned device)
+{
+    return vx_mem_used(&region, device);
+}
+
+uint64_t vx_session_sum_bytes(unsigned device, enum vx_memory kind)
+{
+    return vx_mem_sum(&region, device, kind);
 }
 
 void vx_session_count_unknown_free(void)
 {
     atomic_fetch_add(&region.usage->unknown_frees, 1);
+}
+
+void vx_session_count_unknown_symbol(void)
+{
+    atomic_fetch_add(&region.usage->unknown_symbols, 1);
 }

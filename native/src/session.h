@@ -1,5 +1,5 @@
 /*
- * What this process has: one region, opened at the first OpenCL call, closed
+ * What this process has: one region, opened at the first call, closed
  * by nothing. Everything here is thread-safe and survives fork.
  */
 #ifndef VXPU_SESSION_H
@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "memory.h"
 #include "region.h"
 #include "throttle.h"
 
@@ -22,15 +23,27 @@ uint32_t vx_session_life(void);
 /* True in the process that opened the session, false in a vfork's child. */
 bool vx_session_owner(void);
 
-const struct vx_limits_device *vx_session_limits(void);
-struct vx_bucket vx_session_bucket(void);
-/* Own slot and device counters of a launch that goes ahead. */
-void vx_session_count_launch(uint64_t waited_ns);
-void vx_session_debit(int64_t ns);
+/*
+ * `device` is an index into the region. OpenCL shows a slice one device, so
+ * its wrappers say 0; CUDA finds the index by the card's UUID.
+ */
+unsigned vx_session_device_count(void);
+/* Region index of the card with these 16 bytes; -1: not of this slice. */
+int vx_session_device_of(const unsigned char uuid[16]);
+const struct vx_limits_device *vx_session_limits(unsigned device);
+struct vx_bucket vx_session_bucket(unsigned device);
+/* Own slot and device counters of `count` launches that go ahead. */
+void vx_session_count_launches(unsigned device, uint64_t count,
+                               uint64_t waited_ns);
+void vx_session_debit(unsigned device, int64_t ns);
 /* Reserve with the slow path; bytes already rounded. */
-bool vx_session_reserve(uint64_t bytes);
-void vx_session_refund(uint64_t bytes);
-uint64_t vx_session_free_bytes(void);
+bool vx_session_reserve(unsigned device, enum vx_memory kind, uint64_t bytes);
+void vx_session_refund(unsigned device, enum vx_memory kind, uint64_t bytes);
+uint64_t vx_session_free_bytes(unsigned device);
+uint64_t vx_session_used_bytes(unsigned device);
+/* What all processes of the slice have charged as `kind`. */
+uint64_t vx_session_sum_bytes(unsigned device, enum vx_memory kind);
 void vx_session_count_unknown_free(void);
+void vx_session_count_unknown_symbol(void);
 
 #endif

@@ -86,6 +86,7 @@ static void empty_slot(struct vx_slot *s)
         atomic_store(&s->device[d].used_bytes, 0);
         atomic_store(&s->device[d].ctx_bytes, 0);
         atomic_store(&s->device[d].host_bytes, 0);
+        atomic_store(&s->device[d].spill_bytes, 0);
     }
     VX_CRASH("reclaim.zeroed");
     atomic_store(&s->suspect_ns, 0);
@@ -136,9 +137,11 @@ static void fill_slot(struct vx_region *r, int index)
     atomic_store(&s->launches, 0);
     atomic_store(&s->device_ns, 0);
     for (int d = 0; d < VX_MAX_DEVICES; d++) {
-        atomic_store(&s->device[d].used_bytes, atomic_load(&r->held_bytes[d]));
-        atomic_store(&s->device[d].ctx_bytes, 0);
-        atomic_store(&s->device[d].host_bytes, 0);
+        vx_u64 *held = r->held_bytes[d];
+        atomic_store(&s->device[d].used_bytes, atomic_load(&held[0]));
+        atomic_store(&s->device[d].ctx_bytes, atomic_load(&held[1]));
+        atomic_store(&s->device[d].host_bytes, atomic_load(&held[2]));
+        atomic_store(&s->device[d].spill_bytes, atomic_load(&held[3]));
     }
     VX_CRASH("register.filled");
     r->slot = index;
@@ -213,7 +216,8 @@ void vx_slots_after_fork(struct vx_region *r)
     r->lock_fd = -1;
     r->slot = -1;
     for (int d = 0; d < VX_MAX_DEVICES; d++)
-        atomic_store(&r->held_bytes[d], 0);
+        for (int kind = 0; kind < 4; kind++)
+            atomic_store(&r->held_bytes[d][kind], 0);
 }
 
 bool vx_slots_lock_arbiter(struct vx_region *r)

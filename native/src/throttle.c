@@ -12,9 +12,12 @@ static const uint64_t SHORT_NS = 200000;
 static const uint64_t FUTURE_NS = 1000000000ULL;
 
 /* Permille x CPUs: device nanoseconds earned in a thousand of wall time. */
-static uint64_t rate(const struct vx_bucket *b)
+static uint64_t rate(const struct vx_bucket *b, uint64_t now)
 {
     uint64_t share = atomic_load(&b->limits->share_permille);
+    /* What is lent ends by itself; a closed gate (0) is not opened by it. */
+    if (share && now < atomic_load(&b->limits->lend_until_ns))
+        share += atomic_load(&b->limits->lend_permille);
     uint64_t units = atomic_load(&b->limits->compute_units);
     if (share > 1000)
         share = 1000;
@@ -23,21 +26,27 @@ static uint64_t rate(const struct vx_bucket *b)
     return share * (units ? units : 1);
 }
 
-int64_t vx_bucket_earned(const struct vx_bucket *b, uint64_t ns)
+int64_t vx_bucket_earned(const struct vx_bucket *b, uint64_t ns, uint64_t now)
 {
     const uint64_t most = 1000ULL * 1000000000ULL;
-    return (int64_t)((ns > most ? most : ns) * rate(b) / 1000);
+    return (int64_t)((ns > most ? most : ns) * rate(b, now) / 1000);
+}
+
+/* Never below the floor, whatever stood there before. */
+static void add(vx_i64 *budget, int64_t amount, int64_t floor)
+{
+    int64_t seen = atomic_load(budget), want;
+    do {
+        int64_t base = seen < floor ? floor : seen;
+        want = base + amount;
+        if (want < floor)
+            want = floor;
+    } while (!atomic_compare_exchange_weak(budget, &seen, want));
 }
 
 static void add_budget(const struct vx_bucket *b, int64_t ns)
 {
-    int64_t seen = atomic_load(&b->usage->budget_ns), want;
-    do {
-        int64_t base = seen < FLOOR_NS ? FLOOR_NS : seen;
-        want = base + ns;
-        if (want < FLOOR_NS)
-            want = FLOOR_NS;
-    } while (!atomic_compare_exchange_weak(&b->usage->budget_ns, &seen, want));
+    add(&b->usage->budget_ns, ns, FLOOR_NS);
 }
 
 void vx_bucket_debit(const struct vx_bucket *b, int64_t ns)
@@ -61,15 +70,16 @@ static void fold_agent_debit(const struct vx_bucket *b)
 }
 
 /* One step: the winner of the stamp adds its share, capped at the burst. */
-static void pour(const struct vx_bucket *b, uint64_t last, uint64_t step)
+static void pour(const struct vx_bucket *b, uint64_t last, uint64_t step,
+                 uint64_t now)
 {
     if (!atomic_compare_exchange_strong(&b->usage->last_refill_ns, &last,
                                         last + step))
         return;
     VX_CRASH("refill.won");
-    int64_t cap = vx_bucket_earned(b, VX_BURST_NS);
+    int64_t cap = vx_bucket_earned(b, VX_BURST_NS, now);
     int64_t room = cap - atomic_load(&b->usage->budget_ns);
-    int64_t gain = vx_bucket_earned(b, step);
+    int64_t gain = vx_bucket_earned(b, step, now);
     if (gain > room)
         gain = room;
     if (gain > 0)
@@ -79,7 +89,7 @@ static void pour(const struct vx_bucket *b, uint64_t last, uint64_t step)
 int64_t vx_bucket_refill(const struct vx_bucket *b, uint64_t now)
 {
     fold_agent_debit(b);
-    int64_t cap = vx_bucket_earned(b, VX_BURST_NS);
+    int64_t cap = vx_bucket_earned(b, VX_BURST_NS, now);
     for (;;) {
         uint64_t last = atomic_load(&b->usage->last_refill_ns);
         if (last == 0 || last > now + FUTURE_NS) {
@@ -100,21 +110,85 @@ int64_t vx_bucket_refill(const struct vx_bucket *b, uint64_t now)
          */
         if (step > VX_BURST_NS && atomic_load(&b->usage->budget_ns) < cap)
             step = VX_BURST_NS;
-        pour(b, last, step);
+        pour(b, last, step, now);
     }
     int64_t budget = atomic_load(&b->usage->budget_ns);
     return budget > cap ? cap : budget;
 }
 
-uint64_t vx_bucket_wait_ns(const struct vx_bucket *b, int64_t budget)
+uint64_t vx_bucket_wait_ns(const struct vx_bucket *b, int64_t budget,
+                           uint64_t now)
 {
     if (atomic_load(&b->limits->pause) != 0)
         return VX_GATE_CLOSED;
-    uint64_t per_thousand = rate(b);
+    uint64_t per_thousand = rate(b, now);
     if (per_thousand == 0)
         return VX_GATE_CLOSED;
     if (budget > 0)
         return 0;
     uint64_t debt = (uint64_t)(budget < FLOOR_NS ? -FLOOR_NS : -budget);
     return (debt + 1) * 1000 / per_thousand + 1;
+}
+
+/* A terabyte of debt is rubbish. */
+static const int64_t COPY_FLOOR_BYTES = -(1LL << 40);
+
+static uint64_t copy_rate(const struct vx_bucket *b)
+{
+    uint64_t rate_limit = atomic_load(&b->limits->copy_bytes_per_second);
+    const uint64_t most = 1ULL << 42;
+    return rate_limit > most ? most : rate_limit;
+}
+
+static int64_t copy_earned(const struct vx_bucket *b, uint64_t ns)
+{
+    return (int64_t)((unsigned __int128)copy_rate(b) * ns / 1000000000U);
+}
+
+bool vx_copy_is_limited(const struct vx_bucket *b)
+{
+    return copy_rate(b) != 0;
+}
+
+int64_t vx_copy_refill(const struct vx_bucket *b, uint64_t now)
+{
+    vx_u64 *stamp = &b->usage->copy_last_refill_ns;
+    uint64_t last = atomic_load(stamp);
+    int64_t cap = copy_earned(b, VX_BURST_NS);
+    if (last == 0 || last > now + FUTURE_NS) {
+        /* First use ever, or rubbish: start with one burst. */
+        if (atomic_compare_exchange_strong(stamp, &last, now))
+            atomic_store(&b->usage->copy_budget_bytes, cap);
+    } else if (last < now && (now - last >= SHORT_NS ||
+                              atomic_load(&b->usage->copy_budget_bytes) <= 0)) {
+        if (atomic_compare_exchange_strong(stamp, &last, now)) {
+            VX_CRASH("copy.won");
+            int64_t room = cap - atomic_load(&b->usage->copy_budget_bytes);
+            int64_t gain = copy_earned(b, now - last);
+            if (gain > room)
+                gain = room;
+            if (gain > 0)
+                add(&b->usage->copy_budget_bytes, gain, COPY_FLOOR_BYTES);
+        }
+    }
+    return atomic_load(&b->usage->copy_budget_bytes);
+}
+
+void vx_copy_debit(const struct vx_bucket *b, uint64_t bytes)
+{
+    const uint64_t most = 1ULL << 40;
+    int64_t amount = (int64_t)(bytes > most ? most : bytes);
+    add(&b->usage->copy_budget_bytes, -amount, COPY_FLOOR_BYTES);
+    atomic_fetch_add(&b->usage->copied_bytes, bytes);
+}
+
+uint64_t vx_copy_wait_ns(const struct vx_bucket *b, int64_t budget)
+{
+    uint64_t per_second = copy_rate(b);
+    if (budget > 0 || per_second == 0)
+        return 0;
+    uint64_t debt = budget < COPY_FLOOR_BYTES ? (uint64_t)-COPY_FLOOR_BYTES
+                                              : (uint64_t)-budget;
+    return (uint64_t)((unsigned __int128)(debt + 1) * 1000000000U /
+                      per_second) + 1;
 }

@@ -6,6 +6,7 @@
 #ifndef VXPU_THROTTLE_H
 #define VXPU_THROTTLE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "vxpu/abi.h"
@@ -23,8 +24,19 @@ int64_t vx_bucket_refill(const struct vx_bucket *b, uint64_t now);
 /* Takes ns (or gives it back when negative). */
 void vx_bucket_debit(const struct vx_bucket *b, int64_t ns);
 /* 0: go; else ns until the budget turns positive, or VX_GATE_CLOSED. */
-uint64_t vx_bucket_wait_ns(const struct vx_bucket *b, int64_t budget);
-/* Device nanoseconds earned in ns of wall time at today's share. */
-int64_t vx_bucket_earned(const struct vx_bucket *b, uint64_t ns);
+uint64_t vx_bucket_wait_ns(const struct vx_bucket *b, int64_t budget,
+                           uint64_t now);
+/* Device nanoseconds earned in ns of wall time at the rate of `now`. */
+int64_t vx_bucket_earned(const struct vx_bucket *b, uint64_t ns, uint64_t now);
+
+/*
+ * The same for bytes copied over the bus: true when the slice has a share of
+ * it. A copy of any size may start while the budget is positive; its debt is
+ * paid before the next one.
+ */
+bool vx_copy_is_limited(const struct vx_bucket *b);
+int64_t vx_copy_refill(const struct vx_bucket *b, uint64_t now);
+void vx_copy_debit(const struct vx_bucket *b, uint64_t bytes);
+uint64_t vx_copy_wait_ns(const struct vx_bucket *b, int64_t budget);
 
 #endif

@@ -25,7 +25,8 @@ static long run(uint64_t cost_ns, uint64_t wall_ns)
 {
     uint64_t start = 1000000000, now = start, done = 0;
     while (now < start + wall_ns) {
-        uint64_t wait = vx_bucket_wait_ns(&bucket, vx_bucket_refill(&bucket, now));
+        uint64_t wait = vx_bucket_wait_ns(&bucket,
+                                          vx_bucket_refill(&bucket, now), now);
         if (wait > 0) {
             now += wait;
             continue;
@@ -54,14 +55,14 @@ static void resizes(void)
     vx_bucket_refill(&bucket, 1000000000);
     vx_bucket_debit(&bucket, 1000000000);
     int64_t debt = vx_bucket_refill(&bucket, 1000000000);
-    uint64_t slow = vx_bucket_wait_ns(&bucket, debt);
+    uint64_t slow = vx_bucket_wait_ns(&bucket, debt, 1000000000);
     limits.share_permille = 1000;
-    printf("faster=%d\n", (int)(slow / vx_bucket_wait_ns(&bucket, debt)));
+    printf("faster=%d\n", (int)(slow / vx_bucket_wait_ns(&bucket, debt, 1000000000)));
     limits.share_permille = 0;
-    printf("closed=%d\n", vx_bucket_wait_ns(&bucket, 1) == VX_GATE_CLOSED);
+    printf("closed=%d\n", vx_bucket_wait_ns(&bucket, 1, 1000000000) == VX_GATE_CLOSED);
     limits.share_permille = 100;
     limits.pause = 1;
-    printf("paused=%d\n", vx_bucket_wait_ns(&bucket, 1) == VX_GATE_CLOSED);
+    printf("paused=%d\n", vx_bucket_wait_ns(&bucket, 1, 1000000000) == VX_GATE_CLOSED);
 }
 
 static void agent(void)
@@ -82,7 +83,8 @@ static void rubbish(void)
     usage.budget_ns = INT64_MIN;
     usage.last_refill_ns = UINT64_MAX;
     vx_bucket_refill(&bucket, 1000000000);
-    uint64_t wait = vx_bucket_wait_ns(&bucket, usage.budget_ns);
+    uint64_t wait = vx_bucket_wait_ns(&bucket, usage.budget_ns,
+                                      1000000000);
     printf("bounded=%d\n", wait < VX_GATE_CLOSED && wait > 0);
     printf("stamp=%d\n", usage.last_refill_ns == 1000000000);
     reset(100);

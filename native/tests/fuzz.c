@@ -105,12 +105,12 @@ static void change(struct cell *me, uint64_t *piece, uint64_t *seed)
 {
     if (*piece) {
         take_off(me, *piece);
-        vx_session_refund(*piece);
+        vx_session_refund(0, VX_MEMORY_DEVICE, *piece);
         *piece = 0;
         return;
     }
     uint64_t bytes = (1 + roll(seed) % LARGEST) * GRANULE;
-    if (vx_session_reserve(bytes)) {
+    if (vx_session_reserve(0, VX_MEMORY_DEVICE, bytes)) {
         *piece = bytes;
         add(me, bytes);
         atomic_fetch_add(&board->got, 1);
@@ -208,11 +208,11 @@ static void check(void)
     board->checks++;
     for (int i = 0; i < PATIENCE && !even; i++) {
         vx_sleep_ns(TICK_NS);
-        vx_session_reserve(board->limit + GRANULE); /* sweeps the dead */
+        vx_session_reserve(0, VX_MEMORY_DEVICE, board->limit + GRANULE); /* sweeps the dead */
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;
         even = living(true) == 0 &&
-               vx_session_free_bytes() == board->limit - board->total;
+               vx_session_free_bytes(0) == board->limit - board->total;
     }
     board->uneven += !even;
 }
@@ -255,7 +255,7 @@ int main(int argc, char **argv)
         return 3;
     board = mmap(NULL, sizeof *board, PROT_READ | PROT_WRITE,
                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    board->limit = atomic_load(&vx_session_limits()->limit_bytes);
+    board->limit = atomic_load(&vx_session_limits(0)->limit_bytes);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     run((unsigned)atoi(argv[2]), strtoull(argv[3], NULL, 10),
         0x9e3779b97f4a7c15ULL ^ strtoull(argv[1], NULL, 10));
@@ -269,6 +269,6 @@ int main(int argc, char **argv)
            (unsigned long long)board->checks, (unsigned long long)board->over,
            (unsigned long long)board->uneven,
            (unsigned long long)board->crashed,
-           (unsigned long long)(board->limit - vx_session_free_bytes()));
+           (unsigned long long)(board->limit - vx_session_free_bytes(0)));
     return 0;
 }

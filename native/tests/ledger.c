@@ -36,7 +36,7 @@ static void race(struct board *b, unsigned procs, unsigned rounds,
     vx_session_open();
     for (unsigned i = 0; i < rounds; i++) {
         barrier(b, procs, &turn);
-        bool got = vx_session_reserve(bytes);
+        bool got = vx_session_reserve(0, VX_MEMORY_DEVICE, bytes);
         if (got && atomic_fetch_add(&b->won, 1) + 1 > limit / bytes)
             atomic_fetch_add(&b->over, 1);
         barrier(b, procs, &turn);
@@ -45,7 +45,7 @@ static void race(struct board *b, unsigned procs, unsigned rounds,
         if (leader)
             atomic_store(&b->won, 0);
         if (got)
-            vx_session_refund(bytes);
+            vx_session_refund(0, VX_MEMORY_DEVICE, bytes);
         barrier(b, procs, &turn);
     }
 }
@@ -62,7 +62,7 @@ static int run_race(char **arg)
         if (!vx_session_open())
             return 1;
         race(b, procs, rounds, bytes,
-             atomic_load(&vx_session_limits()->limit_bytes), i == 0);
+             atomic_load(&vx_session_limits(0)->limit_bytes), i == 0);
         return 0;
     }
     while (wait(NULL) > 0)
@@ -73,9 +73,9 @@ static int run_race(char **arg)
 
 static int reserve(char **arg)
 {
-    bool got = vx_session_reserve(strtoull(arg[0], NULL, 10));
+    bool got = vx_session_reserve(0, VX_MEMORY_DEVICE, strtoull(arg[0], NULL, 10));
     printf("got=%d free=%llu\n", got,
-           (unsigned long long)vx_session_free_bytes());
+           (unsigned long long)vx_session_free_bytes(0));
     return 0;
 }
 
@@ -121,8 +121,8 @@ static void *reserve_often(void *rounds)
 {
     for (unsigned i = 0; i < *(unsigned *)rounds; i++) {
         uint64_t bytes = 4096 * (1 + i % 7);
-        if (vx_session_reserve(bytes))
-            vx_session_refund(bytes);
+        if (vx_session_reserve(0, VX_MEMORY_DEVICE, bytes))
+            vx_session_refund(0, VX_MEMORY_DEVICE, bytes);
     }
     return NULL;
 }
@@ -132,12 +132,12 @@ static int threads(char **arg)
 {
     pthread_t t[4];
     unsigned rounds = (unsigned)atoi(arg[0]);
-    uint64_t before = vx_session_free_bytes();
+    uint64_t before = vx_session_free_bytes(0);
     for (int i = 0; i < 4; i++)
         pthread_create(&t[i], NULL, reserve_often, &rounds);
     for (int i = 0; i < 4; i++)
         pthread_join(t[i], NULL);
-    printf("left=%lld\n", (long long)(before - vx_session_free_bytes()));
+    printf("left=%lld\n", (long long)(before - vx_session_free_bytes(0)));
     return 0;
 }
 
@@ -146,8 +146,8 @@ static int bench(char **arg)
     unsigned n = (unsigned)atoi(arg[0]);
     uint64_t start = vx_now_ns();
     for (unsigned i = 0; i < n; i++)
-        if (vx_session_reserve(4096))
-            vx_session_refund(4096);
+        if (vx_session_reserve(0, VX_MEMORY_DEVICE, 4096))
+            vx_session_refund(0, VX_MEMORY_DEVICE, 4096);
     printf("ns=%llu\n", (unsigned long long)((vx_now_ns() - start) / n));
     return 0;
 }

@@ -52,7 +52,7 @@ def test_two_slices_of_one_uid_have_regions_and_files_apart(advisory: Bench) -> 
     advisory.run(b, "/bin/sh", "-c", "echo x > /tmp/x")
     peek = f"stat -c %s /run/vxpu/uid/{uid}/usage; ls /tmp/x 2>/dev/null | wc -l; ls /proc | grep -c '^[0-9]*$'"
     advisory.end(b)
-    assert advisory.run(a, "/bin/sh", "-c", peek)[1].startswith("83072\n0\n")
+    assert advisory.run(a, "/bin/sh", "-c", peek)[1].startswith("84096\n0\n")
     assert advisory.enforcer.region(a).read_hints().slots == ()
 
 

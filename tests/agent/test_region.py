@@ -28,7 +28,7 @@ def page(region: Region) -> shm.Limits:
 
 def test_limits_are_written_whole_with_their_generation_last(region: Region) -> None:
     written = page(region)
-    assert (written.magic, written.version, written.file_bytes) == (shm.LIMITS_MAGIC, shm.ABI_VERSION, 1152)
+    assert (written.magic, written.version, written.file_bytes) == (shm.LIMITS_MAGIC, shm.ABI_VERSION, 2176)
     assert (written.device_count, written.slot_count, written.fencing_token) == (1, shm.MAX_SLOTS, 7)
     device = written.device[0]
     assert (device.limit_bytes, device.share_permille, device.compute_units) == (512 * MIB, 250, 2)

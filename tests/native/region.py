@@ -35,10 +35,10 @@ class Region:
         self.put("limits", OFFSETS["vx_limits", "magic"], MAGICS["VX_LIMITS_MAGIC"])
 
     def _write_headers(self, flags: int) -> None:
-        words = {"version": 1, "file_bytes": SIZES["vx_limits"], "device_count": 1, "flags": flags, "slot_count": SLOTS}
+        words = {"version": 2, "file_bytes": SIZES["vx_limits"], "device_count": 1, "flags": flags, "slot_count": SLOTS}
         for field, value in words.items():
             self.put("limits", OFFSETS["vx_limits", field], value)
-        words = {"version": 1, "file_bytes": SIZES["vx_usage"], "slot_count": SLOTS, "magic": MAGICS["VX_USAGE_MAGIC"]}
+        words = {"version": 2, "file_bytes": SIZES["vx_usage"], "slot_count": SLOTS, "magic": MAGICS["VX_USAGE_MAGIC"]}
         for field, value in words.items():
             self.put("usage", OFFSETS["vx_usage", field], value)
 
@@ -55,7 +55,9 @@ class Region:
         return int.from_bytes(data, "little", signed=signed)
 
     def set(self, **fields: int) -> None:
-        """Change limits of device 0, then bump its gen as the agent does."""
+        """Change limits of device 0, then bump its gen as the agent does; all is guaranteed unless soft_bytes says."""
+        if "limit_bytes" in fields:
+            fields.setdefault("soft_bytes", fields["limit_bytes"])
         base = OFFSETS["vx_limits", "device"]
         gen = base + OFFSETS["vx_limits_device", "gen"]
         for field, value in fields.items():

@@ -11,7 +11,7 @@
  *
  * Every field is one 64-bit native-endian word, read and written atomically.
  * All times are nanoseconds of CLOCK_MONOTONIC; compute is CPU nanoseconds
- * on a CPU device. See docs/native.md for the rules.
+ * on a CPU device and device nanoseconds on a card. See docs/native.md.
  */
 #ifndef VXPU_ABI_H
 #define VXPU_ABI_H
@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define VX_ABI_VERSION 1
+#define VX_ABI_VERSION 2
 #define VX_LIMITS_MAGIC 0x314d494c55505856ULL /* "VXPULIM1" in file order */
 #define VX_USAGE_MAGIC 0x3147535555505856ULL  /* "VXPUUSG1" in file order */
 #define VX_MAX_DEVICES 8
@@ -39,6 +39,10 @@
 #define VX_SLOT_CLAIMED 1 /* lock won, fields being written */
 #define VX_SLOT_LIVE 2
 
+/* vx_limits_device.kind */
+#define VX_DEVICE_CPU 0  /* metered by worker CPU clocks (OpenCL) */
+#define VX_DEVICE_CARD 1 /* metered by completion events (CUDA) */
+
 /* Allocations are charged in whole granules: the stated rounding rule. */
 #define VX_GRANULE_BYTES 4096
 
@@ -47,19 +51,29 @@ typedef _Atomic int64_t vx_i64;
 
 struct vx_limits_device {
     vx_u64 limit_bytes;     /* hard cap over all processes of the slice */
-    vx_u64 soft_bytes;      /* guaranteed part; equal to limit_bytes today */
+    vx_u64 soft_bytes;      /* guaranteed part on the device; the rest up to
+                               limit_bytes may only be managed memory */
     vx_u64 overhead_bytes;  /* taken outside our count; lowers what is left */
     vx_u64 share_permille;  /* of compute_units; 0 closes the gate */
-    vx_u64 weight;          /* for work-conserving hosts; a hint here */
-    vx_u64 priority;        /* a hint here */
+    vx_u64 weight;          /* of idle time lent; the agent's own note */
+    vx_u64 priority;        /* higher refills first; the agent's own note */
     vx_u64 gain_ppm;        /* debit = measured x gain; 1000000 on a CPU */
     vx_u64 pause;           /* non-zero: launches wait at the gate */
-    vx_u64 compute_units;   /* CPUs that make up 1000 permille */
+    vx_u64 compute_units;   /* CPUs that make up 1000 permille; 1 on a card */
     vx_u64 gen;             /* bumped last, after any change of the above */
     vx_i64 agent_debit_ns;  /* running total of what the agent debits */
     vx_u64 ordinal;         /* which device of the first platform that has one */
     vx_u64 max_alloc_bytes; /* 0: min(real, limit_bytes) */
-    vx_u64 reserved[3];
+    vx_u64 kind;            /* VX_DEVICE_* */
+    vx_u64 uuid_high;       /* of a card: its 16 bytes, big endian */
+    vx_u64 uuid_low;
+    vx_u64 lend_permille;   /* idle time of others, on top of the share... */
+    vx_u64 lend_until_ns;   /* ...until then, even if the agent dies */
+    vx_u64 ctx_bytes;       /* reserved by each process at its first context */
+    vx_u64 host_limit_bytes;      /* page-locked host memory; 0: no limit */
+    vx_u64 copy_bytes_per_second; /* share of copy bandwidth; 0: no limit */
+    vx_u64 physical_bytes;        /* of the whole card; 0: unknown */
+    vx_u64 reserved[10];
 };
 
 struct vx_limits {
@@ -85,14 +99,19 @@ struct vx_usage_device {
     vx_u64 launches;
     vx_u64 waits;
     vx_u64 waited_ns;
-    vx_u64 reserved[7];
+    vx_u64 measured_ns; /* running total of device time, before the gain */
+    vx_i64 copy_budget_bytes;
+    vx_u64 copy_last_refill_ns;
+    vx_u64 copied_bytes;
+    vx_u64 longest_wait_ns;
+    vx_u64 reserved[18];
 };
 
 struct vx_slot_device {
     vx_u64 used_bytes;
     vx_u64 ctx_bytes;
     vx_u64 host_bytes;
-    vx_u64 reserved;
+    vx_u64 spill_bytes; /* managed memory beyond the guaranteed part */
 };
 
 struct vx_slot {
@@ -114,7 +133,8 @@ struct vx_usage {
     vx_u64 slot_count;
     vx_u64 unknown_frees; /* frees of pointers that we never charged */
     vx_u64 slots_used; /* slots below this index were claimed at least once */
-    vx_u64 reserved[10];
+    vx_u64 unknown_symbols; /* unknown variants of known calls, handed out */
+    vx_u64 reserved[9];
     struct vx_usage_device device[VX_MAX_DEVICES];
     struct vx_slot slot[VX_MAX_SLOTS];
 };
@@ -133,8 +153,17 @@ _Static_assert(offsetof(struct vx_limits_device, gen) == 72, "");
 _Static_assert(offsetof(struct vx_limits_device, agent_debit_ns) == 80, "");
 _Static_assert(offsetof(struct vx_limits_device, ordinal) == 88, "");
 _Static_assert(offsetof(struct vx_limits_device, max_alloc_bytes) == 96, "");
-_Static_assert(offsetof(struct vx_limits_device, reserved) == 104, "");
-_Static_assert(sizeof(struct vx_limits_device) == 128, "");
+_Static_assert(offsetof(struct vx_limits_device, kind) == 104, "");
+_Static_assert(offsetof(struct vx_limits_device, uuid_high) == 112, "");
+_Static_assert(offsetof(struct vx_limits_device, uuid_low) == 120, "");
+_Static_assert(offsetof(struct vx_limits_device, lend_permille) == 128, "");
+_Static_assert(offsetof(struct vx_limits_device, lend_until_ns) == 136, "");
+_Static_assert(offsetof(struct vx_limits_device, ctx_bytes) == 144, "");
+_Static_assert(offsetof(struct vx_limits_device, host_limit_bytes) == 152, "");
+_Static_assert(offsetof(struct vx_limits_device, copy_bytes_per_second) == 160, "");
+_Static_assert(offsetof(struct vx_limits_device, physical_bytes) == 168, "");
+_Static_assert(offsetof(struct vx_limits_device, reserved) == 176, "");
+_Static_assert(sizeof(struct vx_limits_device) == 256, "");
 
 _Static_assert(offsetof(struct vx_limits, magic) == 0, "");
 _Static_assert(offsetof(struct vx_limits, version) == 8, "");
@@ -146,7 +175,7 @@ _Static_assert(offsetof(struct vx_limits, slot_count) == 48, "");
 _Static_assert(offsetof(struct vx_limits, fencing_token) == 56, "");
 _Static_assert(offsetof(struct vx_limits, reserved) == 64, "");
 _Static_assert(offsetof(struct vx_limits, device) == 128, "");
-_Static_assert(sizeof(struct vx_limits) == 1152, "");
+_Static_assert(sizeof(struct vx_limits) == 2176, "");
 
 _Static_assert(offsetof(struct vx_usage_device, peak_bytes) == 0, "");
 _Static_assert(offsetof(struct vx_usage_device, denied_count) == 8, "");
@@ -157,13 +186,18 @@ _Static_assert(offsetof(struct vx_usage_device, agent_debit_seen_ns) == 40, "");
 _Static_assert(offsetof(struct vx_usage_device, launches) == 48, "");
 _Static_assert(offsetof(struct vx_usage_device, waits) == 56, "");
 _Static_assert(offsetof(struct vx_usage_device, waited_ns) == 64, "");
-_Static_assert(offsetof(struct vx_usage_device, reserved) == 72, "");
-_Static_assert(sizeof(struct vx_usage_device) == 128, "");
+_Static_assert(offsetof(struct vx_usage_device, measured_ns) == 72, "");
+_Static_assert(offsetof(struct vx_usage_device, copy_budget_bytes) == 80, "");
+_Static_assert(offsetof(struct vx_usage_device, copy_last_refill_ns) == 88, "");
+_Static_assert(offsetof(struct vx_usage_device, copied_bytes) == 96, "");
+_Static_assert(offsetof(struct vx_usage_device, longest_wait_ns) == 104, "");
+_Static_assert(offsetof(struct vx_usage_device, reserved) == 112, "");
+_Static_assert(sizeof(struct vx_usage_device) == 256, "");
 
 _Static_assert(offsetof(struct vx_slot_device, used_bytes) == 0, "");
 _Static_assert(offsetof(struct vx_slot_device, ctx_bytes) == 8, "");
 _Static_assert(offsetof(struct vx_slot_device, host_bytes) == 16, "");
-_Static_assert(offsetof(struct vx_slot_device, reserved) == 24, "");
+_Static_assert(offsetof(struct vx_slot_device, spill_bytes) == 24, "");
 _Static_assert(sizeof(struct vx_slot_device) == 32, "");
 
 _Static_assert(offsetof(struct vx_slot, state) == 0, "");
@@ -183,9 +217,10 @@ _Static_assert(offsetof(struct vx_usage, file_bytes) == 16, "");
 _Static_assert(offsetof(struct vx_usage, slot_count) == 24, "");
 _Static_assert(offsetof(struct vx_usage, unknown_frees) == 32, "");
 _Static_assert(offsetof(struct vx_usage, slots_used) == 40, "");
-_Static_assert(offsetof(struct vx_usage, reserved) == 48, "");
+_Static_assert(offsetof(struct vx_usage, unknown_symbols) == 48, "");
+_Static_assert(offsetof(struct vx_usage, reserved) == 56, "");
 _Static_assert(offsetof(struct vx_usage, device) == 128, "");
-_Static_assert(offsetof(struct vx_usage, slot) == 1152, "");
-_Static_assert(sizeof(struct vx_usage) == 83072, "");
+_Static_assert(offsetof(struct vx_usage, slot) == 2176, "");
+_Static_assert(sizeof(struct vx_usage) == 84096, "");
 
 #endif

@@ -1,4 +1,4 @@
-#include "launch.h"
+#include "cl_launch.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -46,7 +46,7 @@ static int64_t unshared_ns;
 
 static int64_t with_gain(int64_t ns)
 {
-    uint64_t gain = atomic_load(&vx_session_limits()->gain_ppm);
+    uint64_t gain = atomic_load(&vx_session_limits(0)->gain_ppm);
     if (gain < 100000 || gain > 1500000)
         gain = 1000000;
     return (int64_t)((__int128)ns * (int64_t)gain / 1000000);
@@ -64,7 +64,7 @@ static void measure_locked(void)
     int64_t from_prepaid = due < prepaid_ns ? due : prepaid_ns;
     prepaid_ns -= from_prepaid;
     if (due > from_prepaid)
-        vx_session_debit(due - from_prepaid);
+        vx_session_debit(0, due - from_prepaid);
 }
 
 static bool measure_is_due(uint64_t now)
@@ -77,9 +77,9 @@ static bool measure_is_due(uint64_t now)
 /* Prepaid beyond what is in flight was estimated too high: give it back. */
 static void give_back_locked(void)
 {
-    int64_t needed = with_gain(vx_flight_expected_ns());
+    int64_t needed = with_gain(vx_cl_flight_expected_ns());
     if (prepaid_ns > needed) {
-        vx_session_debit(needed - prepaid_ns);
+        vx_session_debit(0, needed - prepaid_ns);
         prepaid_ns = needed;
     }
 }
@@ -92,7 +92,7 @@ static void measure_and_reap(uint64_t now)
     int64_t cpu = unshared_ns;
     unshared_ns = 0;
     pthread_mutex_unlock(&lock);
-    vx_flight_reap(&cpu);
+    vx_cl_flight_reap(&cpu);
     pthread_mutex_lock(&lock);
     unshared_ns += cpu;
     give_back_locked();
@@ -105,7 +105,7 @@ static void settle(uint64_t now)
         measure_and_reap(now);
 }
 
-void vx_launch_settle(void)
+void vx_cl_launch_settle(void)
 {
     settle(vx_now_ns());
 }
@@ -113,12 +113,12 @@ void vx_launch_settle(void)
 /* Sleeps until the budget is positive. False: the lease is gone. */
 static bool wait_for_budget(uint64_t now, uint64_t *waited_ns)
 {
-    struct vx_bucket b = vx_session_bucket();
+    struct vx_bucket b = vx_session_bucket(0);
     uint64_t start = now;
     for (;;) {
         if (vx_session_closed())
             return false;
-        uint64_t ns = vx_bucket_wait_ns(&b, vx_bucket_refill(&b, now));
+        uint64_t ns = vx_bucket_wait_ns(&b, vx_bucket_refill(&b, now), now);
         if (ns == 0 || vx_workers_is_self())
             break;
         VX_CRASH("wait.asleep");
@@ -133,11 +133,11 @@ static bool window_is_full(uint64_t key, uint64_t now)
 {
     int64_t expected;
     if (vx_estimate_get(key, &expected) == 0)
-        return vx_flight_has(key);
-    if (vx_flight_is_behind(now, (uint64_t)WINDOW_NS))
+        return vx_cl_flight_has(key);
+    if (vx_cl_flight_is_behind(now, (uint64_t)WINDOW_NS))
         return true;
-    uint64_t units = atomic_load(&vx_session_limits()->compute_units);
-    return vx_flight_expected_ns() > WINDOW_NS * (int64_t)(units ? units : 1);
+    uint64_t units = atomic_load(&vx_session_limits(0)->compute_units);
+    return vx_cl_flight_expected_ns() > WINDOW_NS * (int64_t)(units ? units : 1);
 }
 
 struct patience {
@@ -163,23 +163,23 @@ static void wait_for_window(uint64_t key)
     uint64_t now = vx_now_ns();
     struct patience p = {now, now, now};
     measure_and_reap(now);
-    vx_flight_flush();
+    vx_cl_flight_flush();
     while (window_is_full(key, now) && !vx_workers_is_self()) {
-        if (vx_flight_wait(5000000))
+        if (vx_cl_flight_wait(5000000))
             p.quiet_since = now;
         else
             vx_sleep_ns(200000);
         now = vx_now_ns();
         if (now - p.start > RUNNING_BOUND_NS)
-            vx_flight_stall();
+            vx_cl_flight_stall();
         else if (is_quiet(&p, now))
-            vx_flight_hold();
+            vx_cl_flight_hold();
         settle(now);
     }
 }
 
 /* Under `lock`. Watches this launch, or leaves it to a later one's event. */
-static void collect_locked(cl_command_queue queue, struct vx_ticket *t,
+static void collect_locked(cl_command_queue queue, struct vx_cl_ticket *t,
                            unsigned samples, int64_t expected_ns)
 {
     bool same = run.key == t->key && run.queue == queue;
@@ -200,7 +200,7 @@ static void collect_locked(cl_command_queue queue, struct vx_ticket *t,
 }
 
 /* A run of tiny launches is prepaid at once, with the one that is watched. */
-static void prepay(cl_command_queue queue, struct vx_ticket *t)
+static void prepay(cl_command_queue queue, struct vx_cl_ticket *t)
 {
     int64_t expected_ns, due = 0;
     unsigned samples = vx_estimate_get(t->key, &expected_ns);
@@ -211,27 +211,27 @@ static void prepay(cl_command_queue queue, struct vx_ticket *t)
     prepaid_ns += due;
     pthread_mutex_unlock(&lock);
     if (due)
-        vx_session_debit(due);
+        vx_session_debit(0, due);
     VX_CRASH("launch.prepaid");
 }
 
-bool vx_launch_begin(uint64_t key, cl_command_queue queue, cl_uint waits,
-                     const cl_event *list, struct vx_ticket *t)
+bool vx_cl_launch_begin(uint64_t key, cl_command_queue queue, cl_uint waits,
+                     const cl_event *list, struct vx_cl_ticket *t)
 {
     uint64_t waited = 0, now = vx_now_ns();
     t->key = key;
-    t->held = vx_flight_is_held(queue, waits, list);
+    t->held = vx_cl_flight_is_held(queue, waits, list);
     settle(now);
     if (!wait_for_budget(now, &waited))
         return false;
     if (!t->held && window_is_full(key, now + waited))
         wait_for_window(key);
-    vx_session_count_launch(waited);
+    vx_session_count_launches(0, 1, waited);
     prepay(queue, t);
     return true;
 }
 
-void vx_launch_end(struct vx_ticket *t, cl_command_queue queue,
+void vx_cl_launch_end(struct vx_cl_ticket *t, cl_command_queue queue,
                    cl_event event, bool owned, bool failed)
 {
     if (!t->wants_event && !failed)
@@ -239,7 +239,7 @@ void vx_launch_end(struct vx_ticket *t, cl_command_queue queue,
     VX_CRASH("launch.enqueued");
     if (event && !owned)
         vx_real()->clRetainEvent(event);
-    bool tracked = event && vx_flight_add(t, queue, event);
+    bool tracked = event && vx_cl_flight_add(t, queue, event);
     if (event && !tracked)
         vx_real()->clReleaseEvent(event);
     VX_CRASH("launch.tracked");
@@ -251,7 +251,7 @@ void vx_launch_end(struct vx_ticket *t, cl_command_queue queue,
     pthread_mutex_unlock(&lock);
 }
 
-void vx_launch_last_words(void)
+void vx_cl_launch_last_words(void)
 {
     if (!vx_session_owner() || vx_session_inert())
         return;
@@ -262,10 +262,10 @@ void vx_launch_last_words(void)
     pthread_mutex_unlock(&lock);
 }
 
-void vx_launch_after_fork(void)
+void vx_cl_launch_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);
-    vx_flight_after_fork();
+    vx_cl_flight_after_fork();
     vx_estimate_after_fork();
     last_cpu_ns = 0;
     atomic_store(&last_measure_ns, 0);

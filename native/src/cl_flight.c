@@ -8,12 +8,12 @@
 
 #include "clock.h"
 #include "estimate.h"
-#include "launch.h"
+#include "cl_launch.h"
 #include "real.h"
 
 enum { MAX_FLIGHT = 128, MAX_PENDING = 8 };
 
-static struct vx_flight flights[MAX_FLIGHT];
+static struct vx_cl_flight flights[MAX_FLIGHT];
 static unsigned count;
 /* Of all entries that count; written under `lock`. */
 static _Atomic int64_t expected_ns;
@@ -26,7 +26,7 @@ static _Atomic uint32_t done_count; /* futex word: commands that ended */
 static atomic_flag reaping = ATOMIC_FLAG_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static bool counts(const struct vx_flight *f)
+static bool counts(const struct vx_cl_flight *f)
 {
     return !f->held && !f->stalled;
 }
@@ -50,10 +50,10 @@ static void sum_locked(void)
     any_held = held;
 }
 
-bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
+bool vx_cl_flight_add(const struct vx_cl_ticket *t, cl_command_queue queue,
                    cl_event event)
 {
-    struct vx_flight f = {.key = t->key,
+    struct vx_cl_flight f = {.key = t->key,
                           .launches = t->launches,
                           .estimate_ns = t->estimate_ns,
                           .event = event,
@@ -73,18 +73,18 @@ bool vx_flight_add(const struct vx_ticket *t, cl_command_queue queue,
     return room;
 }
 
-int64_t vx_flight_expected_ns(void)
+int64_t vx_cl_flight_expected_ns(void)
 {
     return expected_ns;
 }
 
-bool vx_flight_is_behind(uint64_t now, uint64_t ns)
+bool vx_cl_flight_is_behind(uint64_t now, uint64_t ns)
 {
     uint64_t oldest = oldest_ns;
     return oldest != UINT64_MAX && (is_full || now > oldest + ns);
 }
 
-bool vx_flight_has(uint64_t key)
+bool vx_cl_flight_has(uint64_t key)
 {
     bool has = false;
     pthread_mutex_lock(&lock);
@@ -99,7 +99,7 @@ bool vx_flight_has(uint64_t key)
  * stay valid while it asks the runtime without our lock: a callback may run
  * with the runtime's locks held and come back into this file.
  */
-static unsigned copy_flights(struct vx_flight *out)
+static unsigned copy_flights(struct vx_cl_flight *out)
 {
     pthread_mutex_lock(&lock);
     unsigned n = count;
@@ -122,7 +122,7 @@ static cl_int status_of(cl_event event)
  * Behind an unfinished command of its queue nothing is asked: on an in-order
  * queue it can't be done, on another one it is found a little later.
  */
-static bool is_behind(const struct vx_flight *seen, const cl_int *status,
+static bool is_behind(const struct vx_cl_flight *seen, const cl_int *status,
                       unsigned i)
 {
     for (unsigned j = 0; j < i; j++)
@@ -132,7 +132,7 @@ static bool is_behind(const struct vx_flight *seen, const cl_int *status,
     return false;
 }
 
-static void ask_all(const struct vx_flight *seen, cl_int *status, unsigned n)
+static void ask_all(const struct vx_cl_flight *seen, cl_int *status, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         status[i] = is_behind(seen, status, i) ? CL_SUBMITTED
@@ -148,7 +148,7 @@ static void release_locked(cl_command_queue queue)
 }
 
 /* New entries are appended behind the n that were looked at. */
-static void keep_unfinished(const struct vx_flight *seen, unsigned n,
+static void keep_unfinished(const struct vx_cl_flight *seen, unsigned n,
                             const cl_int *status)
 {
     unsigned kept = 0;
@@ -156,7 +156,7 @@ static void keep_unfinished(const struct vx_flight *seen, unsigned n,
     for (unsigned i = 0; i < count; i++) {
         if (i < n && status[i] <= CL_COMPLETE)
             continue;
-        struct vx_flight f = flights[i];
+        struct vx_cl_flight f = flights[i];
         if (i < n)
             f.running = status[i] == CL_RUNNING;
         flights[kept++] = f;
@@ -170,7 +170,7 @@ static void keep_unfinished(const struct vx_flight *seen, unsigned n,
 }
 
 /* Ended, but not yet taught; touched by the holder of `reaping` only. */
-static struct vx_flight pending[MAX_PENDING];
+static struct vx_cl_flight pending[MAX_PENDING];
 static unsigned pending_count;
 
 /* Shares the time among them by what each was expected to take. */
@@ -192,7 +192,7 @@ static void teach(int64_t *cpu_ns)
  * Taught when nothing is in flight, so that the time is all theirs, or when
  * there are enough of them to make the running one's part small.
  */
-static void learn_ended(const struct vx_flight *seen, unsigned n,
+static void learn_ended(const struct vx_cl_flight *seen, unsigned n,
                         const cl_int *status, int64_t *cpu_ns)
 {
     for (unsigned i = 0; i < n; i++) {
@@ -206,9 +206,9 @@ static void learn_ended(const struct vx_flight *seen, unsigned n,
         teach(cpu_ns);
 }
 
-void vx_flight_reap(int64_t *cpu_ns)
+void vx_cl_flight_reap(int64_t *cpu_ns)
 {
-    struct vx_flight seen[MAX_FLIGHT];
+    struct vx_cl_flight seen[MAX_FLIGHT];
     cl_int status[MAX_FLIGHT];
     if (atomic_flag_test_and_set(&reaping))
         return;
@@ -248,7 +248,7 @@ static cl_event pick_running(bool *watched)
     return event;
 }
 
-bool vx_flight_wait(uint64_t ns)
+bool vx_cl_flight_wait(uint64_t ns)
 {
     bool watched = false;
     uint32_t before = atomic_load(&done_count);
@@ -266,9 +266,9 @@ bool vx_flight_wait(uint64_t ns)
     return true;
 }
 
-void vx_flight_flush(void)
+void vx_cl_flight_flush(void)
 {
-    struct vx_flight seen[MAX_FLIGHT];
+    struct vx_cl_flight seen[MAX_FLIGHT];
     if (atomic_flag_test_and_set(&reaping))
         return;
     unsigned n = copy_flights(seen);
@@ -278,7 +278,7 @@ void vx_flight_flush(void)
     atomic_flag_clear(&reaping);
 }
 
-void vx_flight_hold(void)
+void vx_cl_flight_hold(void)
 {
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < count; i++)
@@ -287,7 +287,7 @@ void vx_flight_hold(void)
     pthread_mutex_unlock(&lock);
 }
 
-void vx_flight_stall(void)
+void vx_cl_flight_stall(void)
 {
     pthread_mutex_lock(&lock);
     for (unsigned i = 0; i < count; i++)
@@ -304,7 +304,7 @@ static bool is_open_user_event(cl_event event)
            type == CL_COMMAND_USER && status_of(event) > CL_COMPLETE;
 }
 
-bool vx_flight_is_held(cl_command_queue queue, cl_uint waits,
+bool vx_cl_flight_is_held(cl_command_queue queue, cl_uint waits,
                        const cl_event *list)
 {
     bool held = false;
@@ -322,7 +322,7 @@ bool vx_flight_is_held(cl_command_queue queue, cl_uint waits,
     return held;
 }
 
-void vx_flight_after_fork(void)
+void vx_cl_flight_after_fork(void)
 {
     /* The parent's commands: neither ours to ask about nor to release. */
     pthread_mutex_init(&lock, NULL);
