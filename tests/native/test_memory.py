@@ -117,7 +117,7 @@ def test_shrinking_below_use_refuses_and_growing_helps_at_once(make_region: Make
     base = "import struct\ndef limit(mib):\n    with open(os.environ['VXPU_REGION_DIR'] + '/limits', 'r+b') as f:\n"
     script = (
         base
-        + """        f.seek(128), f.write(struct.pack("<Q", mib * MIB))
+        + """        f.seek(128), f.write(struct.pack("<QQ", mib * MIB, mib * MIB))
 held = buffer(20 * MIB)
 limit(10)
 seen = [device.global_mem_size == 10 * MIB, code_of(lambda: buffer(4096))]
