@@ -32,6 +32,7 @@ RunDir = Annotated[Path, typer.Option(envvar="VXPU_RUN_DIR", help="Socket, regio
 
 @app.command()
 def run(
+    *,
     server: Server,
     token_file: TokenFile = None,
     socket_url: SocketUrl = "",
@@ -44,6 +45,10 @@ def run(
     library: Annotated[Path, typer.Option(help="The limiter.")] = ROOT / "native" / "build" / "libvxpu.so",
     on_stop: Annotated[str, typer.Option(help="Slices at SIGTERM: keep (for the next agent) or end.")] = "keep",
     runtime_mib: Annotated[int, typer.Option(help="Memory for a slice's interpreter beyond what was bought.")] = 512,
+    card_cpu: Annotated[
+        int,
+        typer.Option(min=0, help="Processor time of a slice of a card, in ‰ of one processor; 0: a weight, no quota."),
+    ] = 0,
 ) -> None:
     """Enrol if this is the first start, then keep the slices of this node."""
     from agent.daemon import Daemon
@@ -54,7 +59,7 @@ def run(
         server=server.rstrip("/"), state_dir=state_dir.absolute(), run_dir=run_dir.absolute(), token_file=token_file,
         socket_url=socket_url, socket_path=socket, mode=mode, expose=tuple(path.absolute() for path in expose or ()),
         hide=tuple(path.absolute() for path in hide or ()), library=library.absolute(), on_stop=on_stop,
-        runtime_mib=runtime_mib, host_reserve_permille=host_reserve_permille(),
+        runtime_mib=runtime_mib, card_cpu_permille=card_cpu, host_reserve_permille=host_reserve_permille(),
     )  # fmt: skip
     with _plain_errors():
         asyncio.run(Daemon(config).run())

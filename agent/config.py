@@ -20,7 +20,8 @@ class Config:
 
     `expose` are folders that every slice sees read-only at their own path; `hide` are paths that no slice sees even
     when they lie inside an exposed one. `runtime_mib` is what a slice's interpreter and compiler may take beyond the
-    memory that was bought (it comes out of the host reserve).
+    memory that was bought (it comes out of the host reserve). `card_cpu_permille` is the processor time of a slice of a
+    card, in permille of one processor; 0: no quota, only a weight (a card's program needs its host threads unhurried).
     """
 
     server: str
@@ -35,6 +36,7 @@ class Config:
     mode: str = "auto"
     on_stop: str = "keep"
     runtime_mib: int = 512
+    card_cpu_permille: int = 0
     host_reserve_permille: int = 250
     audit_s: float = 2.0
     sample_s: float = 1.0

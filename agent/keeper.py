@@ -23,7 +23,7 @@ from agent.enforce.port import Enforcer
 from agent.host import uids_in_use
 from agent.meter import Terms
 from agent.state import SliceRecord, State
-from vxpu.states import LeaseState
+from vxpu.states import DeviceKind, LeaseState
 from vxpu.wire.node import DesiredLease, LeaseReport
 
 EVENTS_A_SYNC = 32
@@ -152,6 +152,7 @@ class Keeper:
             device_key=device.key, uid=self._free_uid(), memory_mib=lease.slice.memory_mib,
             share_permille=lease.slice.share_permille, compute_units=device.compute_units, icd=device.icd,
             devices=device.nodes, ends_at_ns=reconcile.end_ns(lease),
+            cpu_permille=self.config.card_cpu_permille if device.kind == DeviceKind.NVIDIA else None,
         )  # fmt: skip
 
     def _free_uid(self) -> int:

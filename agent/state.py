@@ -36,12 +36,14 @@ class SliceRecord:
     draining_ns: int | None = None
     end_reason: str = ""
     limits_short: bool = False
+    cpu_permille: int | None = None
 
     @property
     def spec(self) -> SliceSpec:
         return SliceSpec(
             lease_id=self.lease_id, token=self.token, uid=self.uid, memory_mib=self.memory_mib,
             share_permille=self.share_permille, compute_units=self.compute_units, icd=self.icd, devices=self.devices,
+            cpu_permille=self.cpu_permille,
         )  # fmt: skip
 
     @property

@@ -42,8 +42,11 @@ class Cgroup(Protocol):
 
     def exists(self) -> bool: ...
 
-    def limit(self, *, share_permille: int, compute_units: int, memory_bytes: int) -> bool:
-        """Apply the limits; False when memory in use kept the cap above `memory_bytes` (ask again later)."""
+    def limit(self, *, weight_permille: int, cpu_permille: int, memory_bytes: int) -> bool:
+        """Apply the limits; False when memory in use kept the cap above `memory_bytes` (ask again later).
+
+        `cpu_permille` of one processor is the quota; 0: none, the weight alone decides who waits.
+        """
 
     def freeze(self, *, frozen: bool) -> None: ...
 
@@ -74,14 +77,13 @@ class CgroupHome(Protocol):
         """Remove the corner itself if no slice is left in it."""
 
 
-def cpu_quota(*, share_permille: int, compute_units: int) -> tuple[int, int]:
-    """(quota, period) in microseconds for a share of all `compute_units`.
+def cpu_quota(cpu_permille: int) -> tuple[int, int]:
+    """(quota, period) in microseconds for so many permille of one processor, at least 1.
 
     10 ms periods stall a program least; the kernel's smallest quota is 1 ms, so small shares take a longer period.
     """
-    whole = share_permille * compute_units
-    period = min(LONGEST_PERIOD_US, max(PERIOD_US, -(-SMALLEST_QUOTA_US * 1000 // whole)))
-    return max(SMALLEST_QUOTA_US, whole * period // 1000), period
+    period = min(LONGEST_PERIOD_US, max(PERIOD_US, -(-SMALLEST_QUOTA_US * 1000 // cpu_permille)))
+    return max(SMALLEST_QUOTA_US, cpu_permille * period // 1000), period
 
 
 def memory_cap(*, wanted: int, in_use: int) -> int:

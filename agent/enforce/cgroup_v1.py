@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from agent.enforce.cgroup import (
+    PERIOD_US,
     PIDS_MAX,
     CgroupSample,
     NoCgroups,
@@ -43,13 +44,13 @@ class GroupV1:
     def exists(self) -> bool:
         return all(folder.is_dir() for folder in self.folders.values())
 
-    def limit(self, *, share_permille: int, compute_units: int, memory_bytes: int) -> bool:
-        quota, period = cpu_quota(share_permille=share_permille, compute_units=compute_units)
+    def limit(self, *, weight_permille: int, cpu_permille: int, memory_bytes: int) -> bool:
+        quota, period = cpu_quota(cpu_permille) if cpu_permille else (-1, PERIOD_US)
         # The kernel refuses a quota below 1 ms of the period that stands, so the quota is lifted first.
         self._write("cpu", "cpu.cfs_quota_us", -1)
         self._write("cpu", "cpu.cfs_period_us", period)
         self._write("cpu", "cpu.cfs_quota_us", quota)
-        self._write("cpu", "cpu.shares", max(2, share_permille * 10))
+        self._write("cpu", "cpu.shares", max(2, weight_permille * 10))
         return self._limit_memory(memory_bytes)
 
     def _limit_memory(self, wanted: int) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.enforce.cgroup import (
+    PERIOD_US,
     PIDS_MAX,
     CgroupSample,
     NoCgroups,
@@ -39,10 +40,10 @@ class GroupV2:
     def exists(self) -> bool:
         return self.folder.is_dir()
 
-    def limit(self, *, share_permille: int, compute_units: int, memory_bytes: int) -> bool:
-        quota, period = cpu_quota(share_permille=share_permille, compute_units=compute_units)
+    def limit(self, *, weight_permille: int, cpu_permille: int, memory_bytes: int) -> bool:
+        quota, period = cpu_quota(cpu_permille) if cpu_permille else ("max", PERIOD_US)
         self._write("cpu.max", f"{quota} {period}")
-        self._write("cpu.weight", min(MOST_WEIGHT, max(1, share_permille)))
+        self._write("cpu.weight", min(MOST_WEIGHT, max(1, weight_permille)))
         cap = memory_cap(wanted=memory_bytes, in_use=self._read("memory.current"))
         self._write("memory.max", cap)
         with contextlib.suppress(FileNotFoundError):  # a kernel without swap accounting

@@ -17,7 +17,11 @@ class Unavailable(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class SliceSpec:
-    """A slice as the node makes it. `icd` is the one OpenCL driver that it sees; `devices` are names under /dev."""
+    """A slice as the node makes it. `icd` is the one OpenCL driver that it sees; `devices` are names under /dev.
+
+    `cpu_permille` is what of the host's processors it may take, in permille of one processor: None for a slice of
+    the processors themselves (its share of `compute_units`), 0 for no quota, only its weight (a slice of a card).
+    """
 
     lease_id: str
     token: int
@@ -27,6 +31,12 @@ class SliceSpec:
     compute_units: int
     icd: str = ""
     devices: tuple[str, ...] = ()
+    cpu_permille: int | None = None
+
+    @property
+    def cpu_quota_permille(self) -> int:
+        """The fence around its processor time, in permille of one processor; 0: none."""
+        return self.share_permille * self.compute_units if self.cpu_permille is None else self.cpu_permille
 
     def resized(self, *, memory_mib: int, share_permille: int) -> SliceSpec:
         return replace(self, memory_mib=memory_mib, share_permille=share_permille)

@@ -31,8 +31,8 @@ class ProcessGroup:
     def exists(self) -> bool:
         return (self.folder / "shims").is_dir()
 
-    def limit(self, *, share_permille: int, compute_units: int, memory_bytes: int) -> bool:
-        del share_permille, compute_units, memory_bytes  # the library in the guest is all that limits here
+    def limit(self, *, weight_permille: int, cpu_permille: int, memory_bytes: int) -> bool:
+        del weight_permille, cpu_permille, memory_bytes  # the library in the guest is all that limits here
         return True
 
     def freeze(self, *, frozen: bool) -> None:

@@ -190,8 +190,8 @@ class Slices:
 
     def _limits(self, spec: SliceSpec) -> dict[str, int]:
         return {
-            "share_permille": spec.share_permille,
-            "compute_units": spec.compute_units,
+            "weight_permille": spec.share_permille,
+            "cpu_permille": spec.cpu_quota_permille,
             "memory_bytes": (spec.memory_mib + self.config.runtime_mib) * MIB,
         }
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,13 @@ from hypothesis import strategies as st
 
 from agent.enforce import cgroup_v1, cgroup_v2
 from agent.enforce.cgroup import NoCgroups, cgroup_mounts, cpu_quota, memory_cap
+from agent.enforce.port import SliceSpec
 from tests.agent.bench import skip_unless_root, wait_for
 
 
 @given(st.integers(1, 1000), st.integers(1, 256))
 def test_a_quota_is_the_share_and_within_what_the_kernel_takes(share: int, units: int) -> None:
-    quota, period = cpu_quota(share_permille=share, compute_units=units)
+    quota, period = cpu_quota(share * units)
     assert quota >= 1000
     assert 10_000 <= period <= 1_000_000
     assert abs(quota * 1000 - share * units * period) <= max(1000, period)
@@ -30,7 +32,7 @@ def test_a_quota_is_the_share_and_within_what_the_kernel_takes(share: int, units
     (250, 2, (5_000, 10_000)), (1000, 8, (80_000, 10_000)), (10, 2, (1_000, 50_000)), (1, 1, (1_000, 1_000_000)),
 ])  # fmt: skip
 def test_quota_examples(share: int, units: int, expected: tuple[int, int]) -> None:
-    assert cpu_quota(share_permille=share, compute_units=units) == expected
+    assert cpu_quota(share * units) == expected
 
 
 def test_a_shrink_below_use_stops_a_margin_above_it() -> None:
@@ -66,13 +68,15 @@ def v1() -> Iterator[cgroup_v1.GroupV1]:
 
 
 def test_v1_limits_are_what_the_kernel_shows(v1: cgroup_v1.GroupV1) -> None:
-    assert v1.limit(share_permille=250, compute_units=2, memory_bytes=64 << 20)
+    assert v1.limit(weight_permille=250, cpu_permille=500, memory_bytes=64 << 20)
     cpu, memory = v1.folders["cpu"], v1.folders["memory"]
     assert (cpu / "cpu.cfs_quota_us").read_text() == "5000\n"
     assert (cpu / "cpu.cfs_period_us").read_text() == "10000\n"
     assert (memory / "memory.limit_in_bytes").read_text() == f"{64 << 20}\n"
-    assert v1.limit(share_permille=1, compute_units=1, memory_bytes=128 << 20)
+    assert v1.limit(weight_permille=1, cpu_permille=1, memory_bytes=128 << 20)
     assert (cpu / "cpu.cfs_period_us").read_text() == "1000000\n"
+    assert v1.limit(weight_permille=1, cpu_permille=0, memory_bytes=128 << 20)
+    assert (cpu / "cpu.cfs_quota_us").read_text() == "-1\n"
 
 
 @pytest.fixture
@@ -122,9 +126,18 @@ def test_v2_writes_what_the_kernel_documents(tmp_path: Path) -> None:
     (tmp_path / "memory.current").write_text("1048576\n")
     group = cgroup_v2.GroupV2(tmp_path)
     group.create()
-    assert group.limit(share_permille=250, compute_units=2, memory_bytes=64 << 20)
+    assert group.limit(weight_permille=250, cpu_permille=500, memory_bytes=64 << 20)
     written = {path.name: path.read_text().strip() for path in tmp_path.iterdir()}
     assert written == {
         "cpu.max": "5000 10000", "cpu.weight": "250", "memory.max": str(64 << 20), "memory.swap.max": "0",
         "pids.max": "4096", "memory.current": "1048576",
     }  # fmt: skip
+    assert group.limit(weight_permille=250, cpu_permille=0, memory_bytes=64 << 20)
+    assert (tmp_path / "cpu.max").read_text() == "max 10000"
+
+
+def test_a_slice_of_a_card_has_no_quota_unless_the_operator_says_so() -> None:
+    cores = SliceSpec("a", token=1, uid=61000, memory_mib=64, share_permille=250, compute_units=8)
+    assert cores.cpu_quota_permille == 2000
+    assert replace(cores, cpu_permille=0).cpu_quota_permille == 0
+    assert replace(cores, cpu_permille=1500).cpu_quota_permille == 1500
