@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import pytest
@@ -41,10 +43,16 @@ def vxpu(environment: dict[str, str]) -> Vxpu:
     return run
 
 
+def in_format(vxpu: Vxpu, verb: list[str], fmt: str) -> subprocess.CompletedProcess[str]:
+    return vxpu(*verb, "-o", fmt)
+
+
 def test_every_list_parses_in_a_pipe(vxpu: Vxpu, device: dict[str, Any], ready_lease: ReadyLease) -> None:
     bought = ready_lease()
     for verb in (["offers"], ["device", "list"], ["reserve", "list"], ["lease", "list"], ["invoice", "list"], ["cost"]):
-        shown = {fmt: vxpu(*verb, "-o", fmt) for fmt in ("json", "jsonl", "csv", "name", "table")}
+        formats = ("json", "jsonl", "csv", "name", "table")
+        with ThreadPoolExecutor() as at_once:
+            shown = dict(zip(formats, at_once.map(partial(in_format, vxpu, verb), formats), strict=True))
         assert {fmt: ran.stderr for fmt, ran in shown.items()} == dict.fromkeys(shown, ""), verb
         rows = json.loads(shown["json"].stdout)
         assert len([json.loads(line) for line in shown["jsonl"].stdout.splitlines()]) == len(rows)
