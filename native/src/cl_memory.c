@@ -5,7 +5,6 @@
 #include "log.h"
 #include "memory.h"
 #include "session.h"
-#include "svm.h"
 
 /* What one memory object was charged; freed by its destructor callback. */
 struct charge {

@@ -1,68 +1,57 @@
 /* Shared virtual memory: charged by pointer. */
 #include <stdlib.h>
 
+#include "charges.h"
 #include "layer.h"
 #include "cl_launch.h"
 #include "log.h"
 #include "memory.h"
 #include "session.h"
-#include "svm.h"
 
 void *clSVMAlloc(cl_context ctx, cl_bitfield flags, size_t size, cl_uint align)
 {
     enum vx_mode mode = vx_layer_mode();
     if (mode == VX_PASS || size == 0)
         return vx_real()->clSVMAlloc(ctx, flags, size, align);
-    uint64_t bytes = vx_mem_round(size);
-    if (mode == VX_REFUSE || size > vx_layer_max_alloc() ||
-        !vx_session_reserve(0, VX_MEMORY_DEVICE, bytes))
+    if (mode == VX_REFUSE || size > vx_layer_max_alloc())
         return NULL;
-    void *p = vx_real()->clSVMAlloc(ctx, flags, size, align);
+    struct vx_charge *c = vx_charge_make(0, VX_MEMORY_DEVICE,
+                                         vx_mem_round(size));
+    void *p = c ? vx_real()->clSVMAlloc(ctx, flags, size, align) : NULL;
     VX_CRASH("svm.created");
-    if (p && vx_svm_put(p, bytes))
-        return p;
     if (p)
-        vx_real()->clSVMFree(ctx, p);
-    vx_session_refund(0, VX_MEMORY_DEVICE, bytes);
-    return NULL;
+        vx_charge_bind(c, VX_SPACE_SVM, (uintptr_t)p);
+    else
+        vx_charge_drop(c);
+    return p;
 }
 
 void clSVMFree(cl_context ctx, void *p)
 {
-    /* Our entry first: the address may be another thread's once it is free. */
-    if (vx_layer_mode() == VX_LIMIT) {
-        uint64_t bytes = vx_svm_take(p);
+    if (vx_layer_mode() != VX_LIMIT) {
         vx_real()->clSVMFree(ctx, p);
-        VX_CRASH("svm.freed");
-        if (bytes)
-            vx_session_refund(0, VX_MEMORY_DEVICE, bytes);
-        else if (p)
-            vx_session_count_unknown_free();
         return;
     }
+    /* Our entry first: the address may be another thread's once it is free. */
+    struct vx_charge *c = vx_charge_take(VX_SPACE_SVM, (uintptr_t)p);
     vx_real()->clSVMFree(ctx, p);
+    VX_CRASH("svm.freed");
+    if (p && !c)
+        vx_session_count_unknown_free();
+    vx_charge_drop(c);
 }
 
-/* Charges taken out of the map when the free is enqueued. */
+/* Charges of one clEnqueueSVMFree, by the order of its pointers. */
 struct free_list {
     cl_uint count;
-    struct {
-        void *pointer;
-        uint64_t bytes;
-    } item[];
+    struct vx_charge *charge[];
 };
 
-/*
- * Taken out now, refunded later: once the runtime has freed a pointer, the
- * same address may stand for a newer allocation.
- */
 static struct free_list *take_list(cl_uint n, void **pointers)
 {
-    struct free_list *l = malloc(sizeof *l + n * sizeof l->item[0]);
-    for (cl_uint i = 0; l && i < n; i++) {
-        l->item[i].pointer = pointers[i];
-        l->item[i].bytes = vx_svm_take(pointers[i]);
-    }
+    struct free_list *l = malloc(sizeof *l + n * sizeof l->charge[0]);
+    for (cl_uint i = 0; l && i < n; i++)
+        l->charge[i] = vx_charge_take(VX_SPACE_SVM, (uintptr_t)pointers[i]);
     if (l)
         l->count = n;
     return l;
@@ -71,8 +60,8 @@ static struct free_list *take_list(cl_uint n, void **pointers)
 static void put_back(struct free_list *l)
 {
     for (cl_uint i = 0; l && i < l->count; i++)
-        if (l->item[i].bytes)
-            vx_svm_put(l->item[i].pointer, l->item[i].bytes);
+        if (l->charge[i])
+            vx_charge_bind(l->charge[i], VX_SPACE_SVM, l->charge[i]->key);
     free(l);
 }
 
@@ -82,8 +71,7 @@ static void on_freed(cl_event event, cl_int status, void *data)
     (void)event;
     (void)status;
     for (cl_uint i = 0; i < l->count; i++)
-        if (l->item[i].bytes)
-            vx_session_refund(0, VX_MEMORY_DEVICE, l->item[i].bytes);
+        vx_charge_drop(l->charge[i]);
     free(l);
 }
 

@@ -4,10 +4,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "charges.h"
 #include "clock.h"
 #include "cl_launch.h"
 #include "log.h"
-#include "svm.h"
 #include "workers.h"
 
 enum { STATE_NONE, STATE_FORKED, STATE_OPEN };
@@ -24,7 +24,7 @@ static void forked_child(void)
     pthread_mutex_init(&lock, NULL);
     vx_cl_launch_after_fork();
     vx_workers_after_fork();
-    vx_svm_after_fork();
+    vx_charges_after_fork();
     atomic_fetch_add(&life, 1);
     if (atomic_load(&state) == STATE_OPEN) {
         vx_slots_after_fork(&region);
