@@ -10,13 +10,16 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from agent import shm, status
-from agent.config import ROOT, Config, host_reserve_permille
+from agent.config import ROOT, CardPolicy, Config, host_reserve_permille
 from vxpu.units import parse_memory_mib, parse_share_permille
+
+if TYPE_CHECKING:
+    from agent.region import CardLimits
 
 app = typer.Typer(help=__doc__, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -49,17 +52,26 @@ def run(
         int,
         typer.Option(min=0, help="Processor time of a slice of a card, in ‰ of one processor; 0: a weight, no quota."),
     ] = 0,
+    card: Annotated[
+        list[str] | None,
+        typer.Option(help="Of slices of cards: lend=hard|work-conserving, escape=report|kill, context-mib=N..."),
+    ] = None,
 ) -> None:
     """Enrol if this is the first start, then keep the slices of this node."""
     from agent.daemon import Daemon
 
     if mode not in {"auto", "strict", "advisory"} or on_stop not in {"keep", "end"}:
         raise typer.BadParameter("mode is auto, strict or advisory; on-stop is keep or end")
+    try:
+        cards = CardPolicy.parse(card or ())
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--card") from error
     config = Config(
         server=server.rstrip("/"), state_dir=state_dir.absolute(), run_dir=run_dir.absolute(), token_file=token_file,
         socket_url=socket_url, socket_path=socket, mode=mode, expose=tuple(path.absolute() for path in expose or ()),
         hide=tuple(path.absolute() for path in hide or ()), library=library.absolute(), on_stop=on_stop,
-        runtime_mib=runtime_mib, card_cpu_permille=card_cpu, host_reserve_permille=host_reserve_permille(),
+        runtime_mib=runtime_mib, card_cpu_permille=card_cpu, cards=cards,
+        host_reserve_permille=host_reserve_permille(),
     )  # fmt: skip
     with _plain_errors():
         asyncio.run(Daemon(config).run())
@@ -104,19 +116,39 @@ def show_status(
 def dev_region(
     memory: Annotated[str, typer.Option("-m", "--memory", help="512MiB, 24GiB...")] = "1GiB",
     share: Annotated[str, typer.Option("-c", "--share", help="25%, 12.5%...")] = "25%",
+    card: Annotated[str, typer.Option(help="A card by its UUID (GPU-...), or auto: the first there is.")] = "",
+    spill: Annotated[str, typer.Option(help="Managed memory beyond what is guaranteed (with --card).")] = "",
+    copy: Annotated[str, typer.Option(help="Bytes a second over the bus, 2GiB... (with --card).")] = "",
     remove: Annotated[bool, typer.Option("--remove", help="Take it away again.")] = False,
 ) -> None:
     """A region for your own user, without an agent: programs that load libvxpu.so are limited by it."""
     from agent.region import Region, RegionLimits
 
     region = Region(Path(f"{shm.DEV_REGION_PREFIX}{os.getuid()}"), uid=os.getuid())
+    region.remove()  # another device's figures are of no use to this one
     if remove:
-        region.remove()
         return
-    units = len(os.sched_getaffinity(0))
-    limits = RegionLimits(parse_memory_mib(memory), parse_share_permille(share), units, fencing_token=0)
+    with _plain_errors():
+        found = _developers_card(card, spill=spill, copy=copy) if card else None
+    units = 1 if found else len(os.sched_getaffinity(0))
+    limits = RegionLimits(parse_memory_mib(memory), parse_share_permille(share), units, fencing_token=0, card=found)
     region.create(limits)
     typer.echo(region.folder)
+
+
+def _developers_card(wanted: str, *, spill: str, copy: str) -> CardLimits:
+    """Raises typer.BadParameter when there is no such card."""
+    from agent.devices.nvidia import NvidiaPort
+    from agent.region import CardLimits, card_uuid
+
+    cards = {device.key.removeprefix("nvidia:"): device for device in NvidiaPort().discover()}
+    name = next(iter(cards), "") if wanted == "auto" else wanted
+    if name not in cards:
+        raise typer.BadParameter(f"no card {wanted}; there are: {', '.join(cards) or 'none'}", param_hint="--card")
+    return CardLimits(
+        card_uuid(name), physical_mib=cards[name].memory_mib, context_mib=CardPolicy().context_mib,
+        spill_mib=parse_memory_mib(spill) if spill else 0, copy_mib_s=parse_memory_mib(copy) if copy else 0,
+    )  # fmt: skip
 
 
 def _print_tables(report: dict[str, Any]) -> None:

@@ -5,13 +5,56 @@ from __future__ import annotations
 import hashlib
 import os
 import sys
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, fields
 from importlib import metadata
 from pathlib import Path
+from typing import Any, Self
 
 ROOT = Path(__file__).resolve().parents[1]
 UID_FIRST = 61000
 UID_LAST = 64999
+
+
+@dataclass(frozen=True, slots=True)
+class CardPolicy:
+    """What the operator wants of slices of cards; MiB and MiB/s, 0 is no limit (of `spill_mib`: none at all).
+
+    `lend` "hard" (the share and no more) or "work-conserving" (idle time to those who wait). `escape` "report" or
+    "kill": what happens to a process that uses the card past the limiter. `context_mib` is reserved by each process at
+    its first context, `spill_mib` is a slice's managed memory beyond what it bought, `copy_mib_s` the bus of a whole
+    card, of which each slice has its share.
+    """
+
+    lend: str = "hard"
+    escape: str = "report"
+    context_mib: int = 500
+    spill_mib: int = 0
+    host_mib: int = 0
+    copy_mib_s: int = 0
+
+    @classmethod
+    def parse(cls, words: Iterable[str]) -> Self:
+        """From NAME=VALUE words, names with dashes or underscores. Raises ValueError for what is not a setting."""
+        given: dict[str, str] = {}
+        for word in words:
+            name, _, value = word.partition("=")
+            given[name.replace("-", "_")] = value
+        policy = cls(**{name: _setting(cls, name, value) for name, value in given.items()})
+        if policy.lend not in {"hard", "work-conserving"} or policy.escape not in {"report", "kill"}:
+            raise ValueError("lend is hard or work-conserving; escape is report or kill")
+        return policy
+
+
+def _setting(policy: type[CardPolicy], name: str, value: str) -> Any:
+    known = {one.name: one.default for one in fields(policy)}
+    if name not in known:
+        raise ValueError(f"no card setting {name!r}; there are: {', '.join(known)}")
+    if isinstance(known[name], str):
+        return value
+    if not value.isdecimal():
+        raise ValueError(f"{name} is a number of 0 or more, not {value!r}")
+    return int(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +80,7 @@ class Config:
     on_stop: str = "keep"
     runtime_mib: int = 512
     card_cpu_permille: int = 0
+    cards: CardPolicy = CardPolicy()
     host_reserve_permille: int = 250
     audit_s: float = 2.0
     sample_s: float = 1.0

@@ -12,10 +12,13 @@ import ctypes
 import mmap
 import os
 import stat
+import sys
 from dataclasses import dataclass
 from pathlib import Path
+from uuid import UUID
 
 from agent import shm
+from agent.gain import WHOLE_PPM
 from vxpu.units import MIB
 
 LIMITS_BYTES = ctypes.sizeof(shm.Limits)
@@ -27,13 +30,35 @@ class Damaged(RuntimeError):
 
 
 @dataclass(frozen=True, slots=True)
+class CardLimits:
+    """What a slice of a card has beyond memory and share; 0 is no limit, `spill_mib` 0 no spill at all.
+
+    `context_mib` is reserved by each process at its first context; `spill_mib` is managed memory beyond the guaranteed
+    part. Weight and priority are of the idle time that may be lent.
+    """
+
+    uuid: UUID
+    physical_mib: int = 0
+    context_mib: int = 0
+    spill_mib: int = 0
+    host_mib: int = 0
+    copy_mib_s: int = 0
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class RegionLimits:
-    """What a slice may take. `compute_units` are the CPUs that make 1000 permille."""
+    """What a slice may take. `compute_units` are the CPUs that make 1000 permille (1 on a card).
+
+    `inert`: the whole device was bought; the library counts and holds back nothing.
+    """
 
     memory_mib: int
     share_permille: int
     compute_units: int
     fencing_token: int
+    card: CardLimits | None = None
+    inert: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +70,46 @@ class RegisteredSlot:
 
 
 @dataclass(frozen=True, slots=True)
+class GateHints:
+    """Guest-written counters of the gate of device 0. `budget_ns` was true at `refilled_ns` (CLOCK_MONOTONIC)."""
+
+    budget_ns: int
+    refilled_ns: int
+    debited_ns: int
+    measured_ns: int
+    launches: int
+    waits: int
+    waited_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class UsageHints:
     """Guest-written counters of device 0: hints for people, never for the bill."""
 
     used_bytes: int
+    context_bytes: int
+    host_bytes: int
+    spill_bytes: int
     peak_bytes: int
     denied_count: int
-    debited_ns: int
-    launches: int
-    waited_ns: int
+    copied_bytes: int
+    longest_wait_ns: int
+    gate: GateHints
     slots: tuple[RegisteredSlot, ...]
+
+    @property
+    def waited_ns(self) -> int:
+        return self.gate.waited_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What the agent has put into a card's limits."""
+
+    gain_ppm: int
+    overhead_bytes: int
+    agent_debit_ns: int
+    lend_permille: int
 
 
 class Region:
@@ -82,19 +137,46 @@ class Region:
         """Set the limits of device 0; a running guest sees each field whole, and `gen` last."""
         page = self._page()
         device = page.device[0]
-        device.limit_bytes = device.soft_bytes = limits.memory_mib * MIB
+        device.soft_bytes = limits.memory_mib * MIB
+        device.limit_bytes = (limits.memory_mib + (limits.card.spill_mib if limits.card else 0)) * MIB
         device.share_permille = device.weight = limits.share_permille
         device.compute_units = limits.compute_units
-        device.gain_ppm = 1_000_000
+        device.gain_ppm = device.gain_ppm or WHOLE_PPM  # what was learnt of a running guest stays
+        if limits.card is not None:
+            _write_card(device, limits.card)
         device.gen += 1
         page.version = shm.ABI_VERSION
         page.file_bytes = LIMITS_BYTES
         page.device_count = 1
         page.slot_count = shm.MAX_SLOTS
         page.fencing_token = limits.fencing_token
-        page.flags = 0
+        page.flags = shm.FLAG_INERT if limits.inert else 0
         page.generation += 1
         page.magic = shm.LIMITS_MAGIC
+
+    def publish(self, *, gain_ppm: int, overhead_bytes: int, agent_debit_ns: int) -> None:
+        """What the agent's own meters say of a card; the debit is a running total that never falls."""
+        page = self._page()
+        device = page.device[0]
+        device.gain_ppm = gain_ppm
+        device.overhead_bytes = overhead_bytes
+        device.agent_debit_ns = max(device.agent_debit_ns, agent_debit_ns)
+        device.gen += 1
+        page.generation += 1
+
+    def lend(self, permille: int, *, until_ns: int) -> None:
+        """Idle time on top of the share until then, by CLOCK_MONOTONIC."""
+        page = self._page()
+        device = page.device[0]
+        device.lend_permille = permille  # then the end: a reader between the two has the new amount until the old end
+        device.lend_until_ns = until_ns
+        device.gen += 1
+        page.generation += 1
+
+    def read_published(self) -> Published:
+        """What stands in the page: a new agent goes on from there."""
+        device = self._page().device[0]
+        return Published(device.gain_ppm, device.overhead_bytes, device.agent_debit_ns, device.lend_permille)
 
     def pause(self, *, paused: bool) -> None:
         """Close or open the launch gate; memory stays."""
@@ -118,6 +200,14 @@ class Region:
 
     def read_hints(self) -> UsageHints:
         """The guest's own counters. Raises Damaged when the file is not what was made."""
+        return _hints(shm.Usage.from_buffer_copy(self._read_usage(USAGE_BYTES)))
+
+    def read_gate(self) -> GateHints:
+        """Only the counters of the gate: for whoever looks many times a second. Raises Damaged."""
+        head = self._read_usage(shm.Usage.slot.offset)
+        return _gate(shm.UsageDevice.from_buffer_copy(head, shm.Usage.device.offset))
+
+    def _read_usage(self, length: int) -> bytes:
         try:
             descriptor = os.open(self.folder / "usage", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
@@ -126,15 +216,15 @@ class Region:
             found = os.fstat(descriptor)
             if not stat.S_ISREG(found.st_mode) or found.st_size != USAGE_BYTES or found.st_uid != self.uid:
                 raise Damaged(f"usage file: size {found.st_size}, owner {found.st_uid}, mode {found.st_mode:o}")
-            raw = os.pread(descriptor, USAGE_BYTES, 0)
+            raw = os.pread(descriptor, length, 0)
         finally:
             os.close(descriptor)
-        if len(raw) != USAGE_BYTES:
+        if len(raw) != length:
             raise Damaged("usage file: truncated while it was read")
-        usage = shm.Usage.from_buffer_copy(raw)
-        if usage.magic != shm.USAGE_MAGIC or usage.version != shm.ABI_VERSION:
-            raise Damaged(f"usage file: magic {usage.magic:x}, version {usage.version}")
-        return _hints(usage)
+        magic, version = (int.from_bytes(raw[at : at + 8], sys.byteorder) for at in (0, 8))
+        if magic != shm.USAGE_MAGIC or version != shm.ABI_VERSION:
+            raise Damaged(f"usage file: magic {magic:x}, version {version}")
+        return raw
 
     def _file_size(self, name: str) -> int | None:
         try:
@@ -158,15 +248,45 @@ class Region:
             return shm.Limits.from_buffer(mmap.mmap(opened.fileno(), LIMITS_BYTES))
 
 
+def _write_card(device: shm.LimitsDevice, card: CardLimits) -> None:
+    device.kind = shm.DEVICE_CARD
+    device.uuid_high, device.uuid_low = card.uuid.int >> 64, card.uuid.int & (1 << 64) - 1
+    device.physical_bytes = card.physical_mib * MIB
+    device.ctx_bytes = card.context_mib * MIB
+    device.host_limit_bytes = card.host_mib * MIB
+    device.copy_bytes_per_second = card.copy_mib_s * MIB
+    device.priority = card.priority
+
+
+def _gate(device: shm.UsageDevice) -> GateHints:
+    return GateHints(
+        budget_ns=device.budget_ns,
+        refilled_ns=device.last_refill_ns,
+        debited_ns=device.debited_ns,
+        measured_ns=device.measured_ns,
+        launches=device.launches,
+        waits=device.waits,
+        waited_ns=device.waited_ns,
+    )
+
+
 def _hints(usage: shm.Usage) -> UsageHints:
     live = [slot for slot in usage.slot if slot.state == shm.SLOT_LIVE]
     device = usage.device[0]
     return UsageHints(
         used_bytes=sum(slot.device[0].used_bytes for slot in live),
+        context_bytes=sum(slot.device[0].ctx_bytes for slot in live),
+        host_bytes=sum(slot.device[0].host_bytes for slot in live),
+        spill_bytes=sum(slot.device[0].spill_bytes for slot in live),
         peak_bytes=device.peak_bytes,
         denied_count=device.denied_count,
-        debited_ns=device.debited_ns,
-        launches=device.launches,
-        waited_ns=device.waited_ns,
+        copied_bytes=device.copied_bytes,
+        longest_wait_ns=device.longest_wait_ns,
+        gate=_gate(device),
         slots=tuple(RegisteredSlot(slot.ns_pid, slot.start_ticks) for slot in live),
     )
+
+
+def card_uuid(text: str) -> UUID:
+    """The 16 bytes of "GPU-<uuid>" or "MIG-<uuid>", big endian as the driver gives them. Raises ValueError."""
+    return UUID(text.removeprefix("GPU-").removeprefix("MIG-"))

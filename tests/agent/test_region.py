@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent import shm
-from agent.region import Damaged, Region, RegionLimits
+from agent.region import CardLimits, Damaged, Published, Region, RegionLimits, card_uuid
 from vxpu.units import MIB
 
 LIMITS = RegionLimits(memory_mib=512, share_permille=250, compute_units=2, fencing_token=7)
@@ -105,3 +105,52 @@ def test_whatever_the_guest_does_to_its_usage_file_is_a_fact_not_a_crash(
     harm(region.folder / "usage")
     with pytest.raises(Damaged, match="usage file"):
         region.read_hints()
+
+
+CARD = CardLimits(
+    card_uuid("GPU-01020304-0506-0708-090a-0b0c0d0e0f10"), physical_mib=24_576, context_mib=300, spill_mib=256,
+    host_mib=64, copy_mib_s=2048, priority=2,
+)  # fmt: skip
+
+
+def test_a_card_has_its_own_words(tmp_path: Path) -> None:
+    region = Region(tmp_path / "card", uid=os.geteuid())
+    region.create(RegionLimits(512, 250, compute_units=1, fencing_token=7, card=CARD))
+    device = page(region).device[0]
+    assert (device.kind, device.uuid_high, device.uuid_low) == (1, 0x0102030405060708, 0x090A0B0C0D0E0F10)
+    assert (device.soft_bytes, device.limit_bytes) == (512 * MIB, 768 * MIB)
+    assert (device.physical_bytes, device.ctx_bytes, device.host_limit_bytes) == (24_576 * MIB, 300 * MIB, 64 * MIB)
+    assert (device.copy_bytes_per_second, device.priority) == (2048 * MIB, 2)
+
+
+def test_a_resize_keeps_what_was_learnt_of_a_running_guest(region: Region) -> None:
+    region.publish(gain_ppm=420_000, overhead_bytes=3 * MIB, agent_debit_ns=9)
+    region.lend(400, until_ns=123)
+    region.write(LIMITS)
+    assert region.read_published() == Published(420_000, 3 * MIB, 9, 400)
+    region.publish(gain_ppm=1_000_000, overhead_bytes=0, agent_debit_ns=4)
+    assert region.read_published().agent_debit_ns == 9  # a total: a reader takes a smaller one for a new region
+
+
+def test_a_whole_device_is_left_alone(region: Region) -> None:
+    region.write(RegionLimits(512, 1000, compute_units=1, fencing_token=7, inert=True))
+    assert page(region).flags == shm.FLAG_INERT
+
+
+def test_the_gate_is_read_without_the_slots(region: Region) -> None:
+    with (region.folder / "usage").open("r+b") as opened:
+        usage = shm.Usage.from_buffer_copy(opened.read())
+        usage.device[0].budget_ns, usage.device[0].measured_ns, usage.device[0].waits = -5, 7, 3
+        opened.seek(0)
+        opened.write(bytes(usage))
+    gate = region.read_gate()
+    assert (gate.budget_ns, gate.measured_ns, gate.waits) == (-5, 7, 3)
+    (region.folder / "usage").write_bytes(b"")
+    with pytest.raises(Damaged):
+        region.read_gate()
+
+
+@pytest.mark.parametrize("text", ["", "GPU-", "GPU-xyz", "nvidia"])
+def test_no_uuid_is_said(text: str) -> None:
+    with pytest.raises(ValueError, match="UUID"):
+        card_uuid(text)
