@@ -17,7 +17,7 @@ struct vf_card;
 #define VF_STREAMS 1024         /* streams of a process on one card */
 #define VF_ENGINE_PROCESSES 256 /* = VF_PROCESSES */
 #define VF_BUSY_PERIODS 64
-#define VF_BUSY_PERIOD_NS 100000000ULL
+#define VF_BUSY_PERIOD_NS 166666667ULL /* as NVML samples: 1/6 s */
 
 enum vf_command_kind {
     VF_KERNEL, /* takes the card for its duration */

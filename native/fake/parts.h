@@ -12,8 +12,7 @@
 #include "card.h"
 #include "vxpu/cuda_abi.h"
 
-/* Exported: everything else is hidden. */
-#define VF_EXPORT __attribute__((visibility("default")))
+#include "export.h"
 
 /* ---- init.c ------------------------------------------------------------ */
 
