@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 from agent.config import Config
 from agent.devices.nvidia import NvidiaPort
 from agent.devices.opencl import OpenClPort
-from agent.devices.port import Device, DevicePort
+from agent.devices.port import Badge, Device, DevicePort
 from agent.state import write_whole
 from vxpu.states import Isolation
 from vxpu.wire.node import DeviceReport, Reading
@@ -20,7 +21,7 @@ class Inventory:
     """`devices` by key. `discover` is slow (a driver is asked in a process of its own); `read` is not."""
 
     def __init__(self, config: Config) -> None:
-        nvidia = NvidiaPort()
+        self.nvidia = nvidia = NvidiaPort()
         skipped = ("nvidia",) if nvidia.is_open else ()
         opencl = OpenClPort(reserve_permille=config.host_reserve_permille, skip_vendors=skipped)
         self.ports: tuple[DevicePort, ...] = (opencl, nvidia)
@@ -51,9 +52,16 @@ class Inventory:
     def read(self) -> None:
         at = datetime.now(UTC)
         self._readings = {key: self._port_of[key].read(device, at=at) for key, device in self.devices.items()}
+        for key, device in self.devices.items():
+            if device.card is not None:
+                self.devices[key] = self.nvidia.refresh(device)
 
-    def reports(self, *, isolation: Isolation, detail: str) -> list[DeviceReport]:
+    def reports(
+        self, *, isolation: Isolation, detail: str, badge: Callable[[Device], Badge | None] = lambda _: None
+    ) -> list[DeviceReport]:
         return [
-            replace(device, readings=self._readings.get(key, {})).report(isolation=isolation, detail=detail)
+            replace(device, readings=self._readings.get(key, {})).report(
+                isolation=isolation, detail=detail, badge=badge(device)
+            )
             for key, device in sorted(self.devices.items())
         ]

@@ -1,74 +1,234 @@
-"""NVIDIA cards through NVML, where a driver exists. What a card does not support reads as None."""
+"""NVIDIA cards: the door to NVML. What a card does not support reads as None; a driver that vanishes is no crash."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+import os
+from dataclasses import dataclass, replace
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pynvml
 
+from agent.devices import nvml_readings, nvml_topology
+from agent.devices.nvml import CardGone, Nvml, Refused, text
+from agent.devices.nvml_readings import Sample
 from agent.devices.port import Device, measured
 from vxpu.states import DeviceKind
 from vxpu.units import MIB, WHOLE_PERMILLE
-from vxpu.wire.node import Reading
+from vxpu.wire.node import CardReport, Reading
+
+__all__ = ["CardEvent", "CardGone", "NvidiaPort", "Refused", "Sample"]
 
 CONTROL_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
+SIMULATED = "simulated"
+EVENTS_A_LOOK = 64
+COMPUTE_EXCLUSIVE_PROCESS = pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS
+
+
+@dataclass(frozen=True, slots=True)
+class CardEvent:
+    """Something that happened to a card, in words for the log and the server."""
+
+    key: str
+    text: str
 
 
 class NvidiaPort:
-    """The door to NVML; `is_open` False where there is no driver."""
+    """`is_open` False where there is no driver. One thread at a time inside NVML; the methods may come from any."""
 
-    def __init__(self) -> None:
-        try:
-            pynvml.nvmlInit()
-            self.is_open = True
-        except pynvml.NVMLError:
-            self.is_open = False
+    def __init__(self, nvml: Nvml | None = None) -> None:
+        self.nvml = nvml or Nvml()
+        self._events: list[CardEvent] = []
+        self._gone: set[str] = set()
+        self._xids: dict[str, int] = {}
+        self._watch: Any = None
+        self._watched = 0
+
+    @property
+    def is_open(self) -> bool:
+        return self.nvml.is_open
 
     def discover(self) -> list[Device]:
-        if not self.is_open:
+        """Every card that answers now, with how they reach each other."""
+        try:
+            uuids = self.nvml.ask_system(_uuids) or []
+            buses = {uuid: _bus_id(self.nvml, uuid) for uuid in uuids}
+            return [self._describe(uuid, buses) for uuid in uuids]
+        except CardGone:
             return []
-        return [_describe(pynvml.nvmlDeviceGetHandleByIndex(index)) for index in range(pynvml.nvmlDeviceGetCount())]
 
     def read(self, device: Device, *, at: datetime) -> dict[str, Reading]:
-        handle = pynvml.nvmlDeviceGetHandleByUUID(device.key.removeprefix("nvidia:"))
-        values: dict[str, int | None] = {
-            "utilization_permille": _try(lambda: pynvml.nvmlDeviceGetUtilizationRates(handle).gpu * 10),
-            "memory_used_mib": _try(lambda: pynvml.nvmlDeviceGetMemoryInfo(handle).used // MIB),
-            "temperature_c": _try(lambda: pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)),
-            "power_mw": _try(lambda: pynvml.nvmlDeviceGetPowerUsage(handle)),
-            "energy_mj": _try(lambda: pynvml.nvmlDeviceGetTotalEnergyConsumption(handle)),
-            "sm_clock_mhz": _try(lambda: pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)),
-            "ecc_uncorrected": _try(lambda: pynvml.nvmlDeviceGetTotalEccErrors(
-                handle, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED, pynvml.NVML_VOLATILE_ECC)),
-        }  # fmt: skip
+        """All readings; each is unavailable while the card or its driver is not there, which is an event."""
+        names = [*nvml_readings.READINGS, "mig_enabled", "xid_last"]
+        values: dict[str, int | None] = dict.fromkeys(names)
+        try:
+            values |= nvml_readings.read_all(self.nvml, device.uuid)
+            state = nvml_topology.mig_state(self.nvml, device.uuid)
+            values["mig_enabled"] = None if state is None else int(state.enabled)
+            self._look_for_xids()
+            values["xid_last"] = self._xids.get(device.uuid)
+            self._note_back(device.key)
+        except CardGone as error:
+            self._note_gone(device.key, str(error))
         return {name: measured(value, at=at) for name, value in values.items()}
 
+    def refresh(self, device: Device) -> Device:
+        """The same card with what may have changed: the driver's version, its links, whether it is cut."""
+        try:
+            uuids = self.nvml.ask_system(_uuids) or []
+            buses = {uuid: _bus_id(self.nvml, uuid) for uuid in uuids}
+            card = self._card(device.uuid, buses) if device.uuid in buses else device.card
+        except CardGone:
+            return device
+        return replace(device, card=card)
 
-def _describe(handle: Any) -> Device:
-    memory_mib = pynvml.nvmlDeviceGetMemoryInfo(handle).total // MIB
-    minor = _try(lambda: pynvml.nvmlDeviceGetMinorNumber(handle))
-    return Device(
-        key=f"nvidia:{_text(pynvml.nvmlDeviceGetUUID(handle))}",
-        kind=DeviceKind.NVIDIA,
-        model=_text(pynvml.nvmlDeviceGetName(handle)),
-        vendor="NVIDIA",
-        compute_units=_try(lambda: pynvml.nvmlDeviceGetNumGpuCores(handle)) or 1,
-        memory_mib=memory_mib,
-        capacity_mib=memory_mib,
-        capacity_permille=WHOLE_PERMILLE,
-        nodes=() if minor is None else (f"nvidia{minor}", *CONTROL_NODES),
-        note="the CUDA limiter is not there yet: nothing caps memory or time on this card",
-    )
+    def process_memory(self, device: Device) -> dict[int, int | None] | None:
+        """Bytes by pid (None: a figure that the driver keeps back); None: cannot be read now or on this card."""
+        try:
+            return nvml_readings.process_memory(self.nvml, device.uuid)
+        except CardGone as error:
+            self._note_gone(device.key, str(error))
+            return None
+
+    def process_busy(self, device: Device, since_us: int) -> list[Sample] | None:
+        """Who kept the card busy after `since_us` (the driver's own microseconds); None as above."""
+        try:
+            return nvml_readings.process_busy(self.nvml, device.uuid, since_us)
+        except CardGone as error:
+            self._note_gone(device.key, str(error))
+            return None
+
+    def take_events(self) -> list[CardEvent]:
+        """What happened since the last call."""
+        taken, self._events = self._events, []
+        return taken
+
+    def compute_mode(self, device: Device) -> int | None:
+        """NVML's number: 0 shared, 3 one process at a time. Raises CardGone."""
+        return self.nvml.ask(device.uuid, pynvml.nvmlDeviceGetComputeMode)
+
+    def set_compute_mode(self, device: Device, mode: int) -> None:
+        """Raises Refused, CardGone."""
+        self.nvml.order(device.uuid, "compute mode", lambda card: pynvml.nvmlDeviceSetComputeMode(card, mode))
+
+    def set_memory_limits(self, device: Device, group: Path, *, soft_bytes: int, hard_bytes: int | None) -> None:
+        """Fence the processes of a control group on this card; hard None lifts it. Raises Refused, CardGone.
+
+        Source: nvmlSetMemoryLimits_v1_t of the NVML reference: the full path of the group in sysfs, bytes.
+        """
+        limits = pynvml.c_nvmlSetMemoryLimits_v1_t()
+        limits.nameSpace = os.fsencode(group)
+        limits.softLimit = soft_bytes
+        limits.hardLimit = pynvml.NVML_DEVICE_MEMORY_LIMIT_MAX if hard_bytes is None else hard_bytes
+        self.nvml.order(
+            device.uuid, "memory limits of the driver", lambda card: pynvml.nvmlDeviceSetMemoryLimits_v1(card, limits)
+        )
+
+    def memory_under_limits(self, device: Device, group: Path) -> int | None:
+        """Bytes that the control group holds on the card by the driver's own count; None: it does not count."""
+        limits = pynvml.c_nvmlGetMemoryLimits_v1_t()
+        limits.nameSpace = os.fsencode(group)
+
+        def read(card: Any) -> int:
+            pynvml.nvmlDeviceGetMemoryLimits_v1(card, limits)
+            return int(limits.currentUsed)
+
+        try:
+            return self.nvml.ask(device.uuid, read)
+        except CardGone:
+            return None
+
+    def _describe(self, uuid: str, buses: dict[str, str]) -> Device:
+        def number(read: Any) -> int | None:
+            return self.nvml.ask(uuid, read)
+
+        card = self._card(uuid, buses)
+        simulated = card.driver_version.startswith(SIMULATED)
+        name = text(self.nvml.ask(uuid, pynvml.nvmlDeviceGetName) or "NVIDIA card")
+        memory_mib = number(lambda handle: pynvml.nvmlDeviceGetMemoryInfo(handle).total // MIB) or 1
+        minor = number(pynvml.nvmlDeviceGetMinorNumber)
+        return Device(
+            key=f"nvidia:{uuid}",
+            kind=DeviceKind.NVIDIA,
+            model=name if not simulated or SIMULATED in name.lower() else f"Simulated {name}",
+            vendor="NVIDIA (simulated)" if simulated else "NVIDIA",
+            compute_units=number(pynvml.nvmlDeviceGetNumGpuCores) or 1,
+            memory_mib=memory_mib,
+            capacity_mib=memory_mib,
+            capacity_permille=WHOLE_PERMILLE,
+            nodes=_nodes(minor, simulated=simulated),
+            node_folder=os.environ.get("VXPU_FAKE_DIR", "/dev") if simulated else "/dev",
+            simulated=simulated,
+            card=card,
+        )
+
+    def _card(self, uuid: str, buses: dict[str, str]) -> CardReport:
+        others = {peer: bus_id for peer, bus_id in buses.items() if peer != uuid}
+        cuda = self.nvml.ask_system(pynvml.nvmlSystemGetCudaDriverVersion_v2)
+        return CardReport(
+            uuid=uuid, pci_bus_id=buses[uuid],
+            driver_version=text(self.nvml.ask_system(pynvml.nvmlSystemGetDriverVersion) or ""),
+            cuda_version="" if cuda is None else f"{cuda // 1000}.{cuda % 1000 // 10}",
+            links=nvml_topology.links(self.nvml, uuid, others), mig=nvml_topology.mig_state(self.nvml, uuid),
+        )  # fmt: skip
+
+    def _look_for_xids(self) -> None:
+        """Take what the driver queued, without waiting. An event set ends with the library that made it."""
+        if self._watched != self.nvml.generation:
+            self._watch, self._watched = self.nvml.ask_system(_watch_all), self.nvml.generation
+        for _ in range(EVENTS_A_LOOK if self._watch is not None else 0):
+            seen = self.nvml.ask_system(lambda: pynvml.nvmlEventSetWait_v2(self._watch, 0))
+            if seen is None:  # the wait timed out: nothing is queued
+                return
+            uuid = text(self.nvml.ask_system(lambda seen=seen: pynvml.nvmlDeviceGetUUID(seen.device)) or "")  # type: ignore[misc]
+            self._note_xid(uuid, int(seen.eventType), int(seen.eventData))
+
+    def _note_xid(self, uuid: str, kind: int, data: int) -> None:
+        if kind == pynvml.nvmlEventTypeXidCriticalError:
+            self._xids[uuid] = data
+            self._events.append(CardEvent(f"nvidia:{uuid}", f"xid: the driver reported Xid {data}"))
+        else:
+            self._events.append(CardEvent(f"nvidia:{uuid}", "ecc: a double-bit memory error"))
+
+    def _note_gone(self, key: str, why: str) -> None:
+        if key not in self._gone:
+            self._gone.add(key)
+            self._events.append(CardEvent(key, f"card_gone: {why}"))
+
+    def _note_back(self, key: str) -> None:
+        if key in self._gone:
+            self._gone.discard(key)
+            self._events.append(CardEvent(key, "card_back: the card answers again"))
 
 
-def _try(read: Callable[[], int]) -> int | None:
-    try:
-        return int(read())
-    except pynvml.NVMLError:
-        return None
+def _uuids() -> list[str]:
+    found = []
+    for index in range(pynvml.nvmlDeviceGetCount()):
+        with contextlib.suppress(pynvml.NVMLError_GpuIsLost, pynvml.NVMLError_NoPermission):
+            found.append(text(pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetHandleByIndex(index))))
+    return found
 
 
-def _text(value: str | bytes) -> str:
-    return value.decode() if isinstance(value, bytes) else value
+def _bus_id(nvml: Nvml, uuid: str) -> str:
+    return text(nvml.ask(uuid, lambda card: pynvml.nvmlDeviceGetPciInfo(card).busId) or "").lower()
+
+
+def _nodes(minor: int | None, *, simulated: bool) -> tuple[str, ...]:
+    if minor is None:
+        return ()
+    return (f"vxpu-fake{minor}", "vxpu-fake-clock") if simulated else (f"nvidia{minor}", *CONTROL_NODES)
+
+
+def _watch_all() -> Any:
+    """An event set over all cards; a card that offers no events is passed over."""
+    watch = pynvml.nvmlEventSetCreate()
+    wanted = pynvml.nvmlEventTypeXidCriticalError | pynvml.nvmlEventTypeDoubleBitEccError
+    for index in range(pynvml.nvmlDeviceGetCount()):
+        with contextlib.suppress(pynvml.NVMLError):
+            card = pynvml.nvmlDeviceGetHandleByIndex(index)
+            offered = wanted & pynvml.nvmlDeviceGetSupportedEventTypes(card)
+            if offered:
+                pynvml.nvmlDeviceRegisterEvents(card, offered, watch)
+    return watch

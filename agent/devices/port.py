@@ -8,14 +8,23 @@ from datetime import datetime
 from typing import Protocol
 
 from vxpu.states import DeviceKind, Isolation, Quality
-from vxpu.wire.node import DeviceReport, Reading
+from vxpu.wire.node import CardReport, DeviceReport, Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """What is enforced, and in words how and what is not."""
+
+    isolation: Isolation
+    detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
     """What a door found. `icd`: the OpenCL driver that a slice of it sees; `nodes`: its names under /dev.
 
-    `fenced`: the machine's strict mode really covers this kind of device (a CPU by its cgroup).
+    `fenced`: the machine's strict mode really covers this kind of device (a CPU by its cgroup). `node_folder` is
+    where `nodes` lie when it is not /dev (a simulated card); `card` is what only an NVIDIA card has.
     """
 
     key: str
@@ -32,15 +41,30 @@ class Device:
     simulated: bool = False
     note: str = ""
     readings: Mapping[str, Reading] = field(default_factory=dict)
+    node_folder: str = "/dev"
+    card: CardReport | None = None
 
-    def report(self, *, isolation: Isolation, detail: str) -> DeviceReport:
+    @property
+    def uuid(self) -> str:
+        """The vendor's name of the card; empty for a device without one."""
+        return "" if self.card is None else self.card.uuid
+
+    @property
+    def time_units(self) -> int:
+        """How many of it compute at once as shares count it: a card is one, a CPU is its processors."""
+        return 1 if self.kind == DeviceKind.NVIDIA else self.compute_units
+
+    def report(self, *, isolation: Isolation, detail: str, badge: Badge | None = None) -> DeviceReport:
+        """`badge`: what a card's mode enforces, in place of what the machine's mode says of it."""
         mode = isolation if self.fenced else Isolation.ADVISORY
+        if badge is not None:
+            mode, detail = badge.isolation, badge.detail
         return DeviceReport(
             key=self.key, kind=self.kind, model=self.model[:128], vendor=self.vendor[:128], simulated=self.simulated,
             compute_units=self.compute_units, memory_mib=self.memory_mib, capacity_mib=self.capacity_mib,
             capacity_permille=self.capacity_permille, isolation=mode,
             isolation_detail="; ".join(part for part in (self.note, detail) if part)[:400],
-            readings=dict(self.readings),
+            readings=dict(self.readings), card=self.card,
         )  # fmt: skip
 
 

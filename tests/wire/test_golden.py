@@ -25,7 +25,7 @@ MESSAGES: dict[str, type[BaseModel]] = {
 }
 # Parts of other messages, golden within them.
 PARTS = {"Reading", "DeviceReport", "LeaseReport", "DesiredLease", "UsageData", "UsageResult", "LeaseSample"}
-PARTS |= {"DeviceSample"}
+PARTS |= {"DeviceSample", "CardLink", "MigState"}
 WHOLE = sorted(MESSAGES.keys() - PARTS)
 
 
@@ -86,6 +86,7 @@ def test_each_frame_is_told_apart_by_its_type(union: Any, names: list[str]) -> N
     ("Sync", ["devices", 0, "capacity_permille"], 1001), ("Sync", ["devices", 0, "memory_mib"], 0),
     ("Sync", ["sent_at"], "2026-12-01T12:00:00"), ("Enrol", ["machine_id"], "x" * 65),
     ("UsageEvent", ["data", "used_permille_s"], -1), ("UsageEvent", ["data", "window_s"], 0),
+    ("CardReport", ["links", 0, "pcie"], "near"), ("CardReport", ["links", 0, "nvlinks"], -1),
     ("UsageEvent", ["specversion"], "0.3"), ("ExecRequest", ["argv"], []), ("ExecSignal", ["signal"], 64),
     ("RemoteSignal", ["signal"], 0), ("RemoteOutput", ["data"], "A" * 87_385), ("ExecTaken", ["frames"], 0),
     ("Samples", ["leases", 0, "compute_limit_permille"], 1001), ("Samples", ["leases", 0, "processes"], -1),
@@ -99,3 +100,11 @@ def test_a_value_out_of_its_bounds_is_refused(name: str, path: list[Any], value:
     place[path[-1]] = value
     with pytest.raises(ValidationError):
         MESSAGES[name].model_validate(message)
+
+
+def test_a_device_carries_its_card_only_when_it_is_one() -> None:
+    sync = node.Sync.model_validate(golden("Sync"))
+    card = node.CardReport.model_validate(golden("CardReport"))
+    assert "card" not in sync.model_dump(mode="json")["devices"][0]
+    with_card = sync.devices[0].model_copy(update={"card": card})
+    assert node.DeviceReport.model_validate_json(with_card.model_dump_json()) == with_card

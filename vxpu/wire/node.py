@@ -10,9 +10,9 @@ Node token: a JWT (RFC 7519) signed by the node's own Ed25519 key (RFC 8037), ``
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Field, SerializerFunctionWrapHandler, model_serializer
 
 from vxpu.slices import Slice
 from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
@@ -61,6 +61,32 @@ class Reading(Strict):
     quality: Quality
 
 
+class CardLink(Strict):
+    """How a card reaches another of its node. `nvlinks` are active connections between the two; None: not readable."""
+
+    peer: str = Field(max_length=64, description="UUID of the other card")
+    nvlinks: int | None = Field(ge=0, le=64)
+    pcie: Literal["board", "switch", "switches", "host_bridge", "numa_node", "system"] | None
+
+
+class MigState(Strict):
+    """Whether the card is cut by its own hardware; `pending` is what holds after the next reset of the card."""
+
+    enabled: bool
+    pending: bool
+
+
+class CardReport(Strict):
+    """What only an NVIDIA card has. Empty text and None are "not readable"; `mig` None: the card cannot be cut."""
+
+    uuid: str = Field(max_length=64)
+    pci_bus_id: str = Field(default="", max_length=32)
+    driver_version: str = Field(default="", max_length=80)
+    cuda_version: str = Field(default="", max_length=16)
+    links: list[CardLink] = Field(default_factory=list, max_length=64)
+    mig: MigState | None = None
+
+
 class DeviceReport(Strict):
     """One physical device, whatever number of drivers show it. `key` is stable over restarts and driver updates."""
 
@@ -76,6 +102,15 @@ class DeviceReport(Strict):
     isolation: Isolation = Field(description="the strongest mode that this node can enforce here")
     isolation_detail: str = Field(default="", max_length=400)
     readings: dict[str, Reading] = Field(default_factory=dict)
+    card: CardReport | None = None
+
+    @model_serializer(mode="wrap")
+    def _leave_out_what_is_not_there(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A server of before `card` refuses a field that it does not know, and most devices have none."""
+        written: dict[str, Any] = write(self)
+        if written.get("card") is None:
+            written.pop("card", None)
+        return written
 
 
 class LeaseReport(Strict):
