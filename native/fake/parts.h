@@ -23,6 +23,11 @@ struct vf_card *vf_device_card(CUdevice device);
 /* The CUdevice of a card, -1 when it is not visible. */
 CUdevice vf_card_device(const struct vf_card *card);
 
+/* ---- inject.c ----------------------------------------------------------- */
+
+/* True when the next `call` is to fail: with *code (knobs fail_<call>). */
+bool vf_inject(const char *call, CUresult *code);
+
 /* ---- context.c ---------------------------------------------------------- */
 
 /*
