@@ -25,8 +25,19 @@ void vf_sleep_ns(uint64_t ns);
 void vf_sleep_until_ns(uint64_t when);
 /* The calling thread did something that takes this long (virtual only). */
 void vf_spend_ns(uint64_t ns);
+/* Makes what the calling thread spent true for all; before it looks. */
+void vf_settle(void);
 /* The calling thread takes part in virtual time from here on. */
 void vf_take_part(void);
+
+/*
+ * A thread of the driver's own waits for work: it stands aside until the one
+ * that gives it work rouses it (before time can jump past that work).
+ */
+struct sleeper;
+struct sleeper *vf_clock_me(void);
+void vf_park(void);
+void vf_rouse(struct sleeper *sleeper);
 
 /* For tests and for the limiter's testing build. */
 uint64_t vxfake_now_ns(void);

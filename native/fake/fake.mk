@@ -1,0 +1,33 @@
+# The simulated card: libcuda.so.1 and libnvidia-ml.so.1 of our own, and the
+# command that makes cards. Entry points have the ABI's prototypes, not ours.
+FAKE_CFLAGS = $(filter-out -fvisibility=hidden -Wmissing-prototypes,$(CFLAGS)) -Ifake
+FAKE_LDFLAGS = -shared -pthread -Wl,-Bsymbolic -Wl,-z,now -Wl,-z,relro
+FAKE_HEADERS = $(wildcard fake/*.h fake/*.def include/vxpu/*)
+
+FAKE_BOTH = $(filter $(wildcard fake/*.c),$(addprefix fake/,card.c clock.c engine.c inject.c))
+FAKE_NVML = $(wildcard fake/nvml*.c fake/mig.c)
+FAKE_PROGRAMS = fake/cardctl.c fake/create.c fake/mps_control.c
+FAKE_CUDA = $(filter-out $(FAKE_BOTH) $(FAKE_NVML) $(FAKE_PROGRAMS),$(wildcard fake/*.c))
+fake_objects = $(patsubst fake/%.c,build/fake/obj/%.o,$(1))
+
+fake: build/fake/libcuda.so.1 build/fake/libnvidia-ml.so.1 \
+      build/fake/vxpu-fake-card \
+      $(patsubst fake/mps_control.c,build/fake/nvidia-cuda-mps-control,$(wildcard fake/mps_control.c))
+
+build/fake/libcuda.so.1: $(call fake_objects,$(FAKE_BOTH) $(FAKE_CUDA)) fake/libcuda.map
+	$(CC) $(filter %.o,$^) $(FAKE_LDFLAGS) -Wl,-soname,libcuda.so.1 \
+	      -Wl,--version-script=fake/libcuda.map -o $@
+
+build/fake/libnvidia-ml.so.1: $(call fake_objects,$(FAKE_BOTH) $(FAKE_NVML)) fake/libnvidia-ml.map
+	$(CC) $(filter %.o,$^) $(FAKE_LDFLAGS) -Wl,-soname,libnvidia-ml.so.1 \
+	      -Wl,--version-script=fake/libnvidia-ml.map -o $@
+
+build/fake/vxpu-fake-card: $(call fake_objects,fake/cardctl.c fake/create.c fake/card.c fake/clock.c fake/engine.c)
+	$(CC) $^ -pthread -o $@
+
+build/fake/nvidia-cuda-mps-control: $(call fake_objects,fake/mps_control.c)
+	$(CC) $^ -pthread -o $@
+
+build/fake/obj/%.o: fake/%.c $(FAKE_HEADERS) Makefile fake/fake.mk
+	@mkdir -p $(@D)
+	$(CC) $(FAKE_CFLAGS) -c $< -o $@
