@@ -105,8 +105,7 @@ static bool is_done(struct vf_queue *q, uint64_t number, uint64_t head)
            atomic_load(&slot_of(q, number)->state) == VF_DONE;
 }
 
-static void finish(struct vf_engine *e, struct vf_queue *q,
-                   struct vf_slot *slot)
+static void finish(const struct vf_engine *e, struct vf_slot *slot)
 {
     if (slot->kind == VF_HOST) {
         if (atomic_load(&slot->end_ns) < slot->start_ns)
@@ -118,7 +117,7 @@ static void finish(struct vf_engine *e, struct vf_queue *q,
 }
 
 /* A host command begins when it is reached and ends when its owner says. */
-static enum verdict look_at_host(struct vf_engine *e, struct vf_queue *q,
+static enum verdict look_at_host(const struct vf_engine *e,
                                  struct vf_slot *slot, uint64_t *wake)
 {
     uint32_t state = atomic_load(&slot->state);
@@ -135,7 +134,7 @@ static enum verdict look_at_host(struct vf_engine *e, struct vf_queue *q,
             *wake = end;
         return HELD;
     }
-    finish(e, q, slot);
+    finish(e, slot);
     return RUN;
 }
 
@@ -153,10 +152,10 @@ static enum verdict look_at(struct vf_engine *e, struct vf_queue *q,
         return WAIT_ARRIVAL;
     }
     if (slot->kind == VF_HOST)
-        return look_at_host(e, q, slot, wake);
+        return look_at_host(e, slot, wake);
     if (slot->kind == VF_MARK && slot->left_ns == 0) {
         slot->start_ns = e->time_ns;
-        finish(e, q, slot);
+        finish(e, slot);
     }
     return RUN;
 }
@@ -218,7 +217,7 @@ static void run_for(struct vf_card *card, struct vf_queue *q,
     slot->left_ns -= ns;
     e->time_ns += ns;
     if (slot->left_ns == 0)
-        finish(e, q, slot);
+        finish(e, slot);
 }
 
 /* The process whose turn it is, starting behind `current`; -1: nobody's. */
