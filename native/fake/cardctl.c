@@ -79,7 +79,8 @@ static struct vf_identity identify(const struct options *o, uint64_t index)
     snprintf(id.name, sizeof id.name, "Simulated GPU %" PRIu64 "GB",
              (o->memory_mib + 512) / 1024);
     id.pci_bus = (uint32_t)index + 1;
-    snprintf(id.serial, sizeof id.serial, "SIM%010" PRIu64, mix(&state) % 10000000000ULL);
+    snprintf(id.serial, sizeof id.serial, "SIM%010llu",
+             (unsigned long long)(mix(&state) % 10000000000ULL));
     return id;
 }
 

@@ -6,7 +6,8 @@ FAKE_HEADERS = $(wildcard fake/*.h fake/*.def include/vxpu/*)
 
 FAKE_BOTH = $(filter $(wildcard fake/*.c),$(addprefix fake/,card.c clock.c engine.c inject.c))
 FAKE_NVML = $(wildcard fake/nvml*.c fake/mig.c)
-FAKE_PROGRAMS = fake/cardctl.c fake/create.c fake/mps_control.c
+FAKE_MPS = $(wildcard fake/mps_*.c)
+FAKE_PROGRAMS = fake/cardctl.c fake/create.c $(FAKE_MPS)
 FAKE_CUDA = $(filter-out $(FAKE_BOTH) $(FAKE_NVML) $(FAKE_PROGRAMS),$(wildcard fake/*.c))
 fake_objects = $(patsubst fake/%.c,build/fake/obj/%.o,$(1))
 
@@ -25,7 +26,7 @@ build/fake/libnvidia-ml.so.1: $(call fake_objects,$(FAKE_BOTH) $(FAKE_NVML)) fak
 build/fake/vxpu-fake-card: $(call fake_objects,fake/cardctl.c fake/create.c fake/card.c fake/clock.c fake/engine.c)
 	$(CC) $^ -pthread -o $@
 
-build/fake/nvidia-cuda-mps-control: $(call fake_objects,fake/mps_control.c)
+build/fake/nvidia-cuda-mps-control: $(call fake_objects,$(FAKE_MPS))
 	$(CC) $^ -pthread -o $@
 
 build/fake/obj/%.o: fake/%.c $(FAKE_HEADERS) Makefile fake/fake.mk
