@@ -6,12 +6,7 @@
 
 #include "cl_abi.h"
 #include "real.h"
-
-enum vx_mode {
-    VX_REFUSE, /* no region: the slice has no device */
-    VX_LIMIT,
-    VX_PASS /* whole device bought: change nothing */
-};
+#include "session.h"
 
 enum vx_mode vx_layer_mode(void);
 

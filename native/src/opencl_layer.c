@@ -13,9 +13,7 @@ VX_EXPORT cl_int clInitLayer(cl_uint num_entries, void *const *target,
 
 enum vx_mode vx_layer_mode(void)
 {
-    if (!vx_session_open())
-        return VX_REFUSE;
-    return vx_session_inert() ? VX_PASS : VX_LIMIT;
+    return vx_session_mode();
 }
 
 cl_int clGetLayerInfo(cl_uint name, size_t size, void *value, size_t *size_ret)

@@ -14,15 +14,11 @@ struct vx_real {
 #define VX_HOOK(ret, name, index, params) ret(*name) params;
 #define VX_USE(ret, name, index, params) ret(*name) params;
 #include "hooks.def"
-#undef VX_HOOK
-#undef VX_USE
 };
 
 #define VX_HOOK(ret, name, index, params) VX_EXPORT ret name params;
 #define VX_USE(ret, name, index, params)
 #include "hooks.def"
-#undef VX_HOOK
-#undef VX_USE
 
 /* Never NULL, nor any member: what no loader has answers an error. */
 const struct vx_real *vx_real(void);

@@ -29,8 +29,6 @@ struct entry {
 static const struct entry entries[] = {
 #include "hooks.def"
 };
-#undef VX_HOOK
-#undef VX_USE
 
 enum { ENTRIES = sizeof entries / sizeof entries[0] };
 

@@ -70,6 +70,13 @@ bool vx_session_closed(void)
     return (atomic_load(&region.limits->flags) & VX_FLAG_CLOSED) != 0;
 }
 
+enum vx_mode vx_session_mode(void)
+{
+    if (!vx_session_open())
+        return VX_REFUSE;
+    return vx_session_inert() ? VX_PASS : VX_LIMIT;
+}
+
 uint32_t vx_session_life(void)
 {
     return atomic_load(&life);

@@ -12,6 +12,14 @@
 #include "region.h"
 #include "throttle.h"
 
+enum vx_mode {
+    VX_REFUSE, /* no region: fail closed, the slice has no device */
+    VX_LIMIT,
+    VX_PASS /* whole device bought: change nothing */
+};
+
+/* How this process's calls are treated; makes the session at need. */
+enum vx_mode vx_session_mode(void);
 /* Makes the session at need. False: no usable region, so fail closed. */
 bool vx_session_open(void);
 /* Whole-device slice: leave everything as it is. */

@@ -1,0 +1,68 @@
+/*
+ * The real CUDA and NVML calls behind our wrappers, and what the wrappers
+ * share. Each call of hooks.def is a member under its own name.
+ */
+#ifndef VXPU_CU_REAL_H
+#define VXPU_CU_REAL_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "real.h"
+#include "session.h"
+#include "vxpu/cuda_abi.h"
+#include "vxpu/nvml_abi.h"
+
+struct vx_cu_real {
+#define VX_CU(class, name, params) CUresult(*name) params;
+#define VX_CU_USE(name, params) CUresult(*name) params;
+#include "hooks.def"
+};
+
+struct vx_nv_real {
+#define VX_NV(class, name, params) nvmlReturn_t(*name) params;
+#define VX_NV_USE(name, params) nvmlReturn_t(*name) params;
+#include "hooks.def"
+};
+
+/* The wrappers, exported by name. */
+#define VX_CU(class, name, params) VX_EXPORT CUresult name params;
+#define VX_NV(class, name, params) VX_EXPORT nvmlReturn_t name params;
+#include "hooks.def"
+
+/* Not NULL once the driver (NVML) was found; then it never changes. */
+extern const struct vx_cu_real *_Atomic vx_cu_found;
+extern const struct vx_nv_real *_Atomic vx_nv_found;
+/* Looks for the driver again. Never NULL: without one all calls are stubs. */
+const struct vx_cu_real *vx_cu_look(void);
+const struct vx_nv_real *vx_nv_look(void);
+
+/*
+ * The real calls; no member is NULL. What the driver lacks answers
+ * CUDA_ERROR_NOT_FOUND (NVML_ERROR_FUNCTION_NOT_FOUND).
+ */
+static inline const struct vx_cu_real *vx_cu(void)
+{
+    const struct vx_cu_real *r =
+        atomic_load_explicit(&vx_cu_found, memory_order_acquire);
+    return __builtin_expect(r != NULL, 1) ? r : vx_cu_look();
+}
+
+static inline const struct vx_nv_real *vx_nv(void)
+{
+    const struct vx_nv_real *r =
+        atomic_load_explicit(&vx_nv_found, memory_order_acquire);
+    return __builtin_expect(r != NULL, 1) ? r : vx_nv_look();
+}
+
+/* What absent calls answer. */
+CUresult vx_cu_absent(void);
+nvmlReturn_t vx_nv_absent(void);
+/* True when the driver (NVML) has the call of that name. */
+#define VX_CU_HAS(name) ((void *)vx_cu()->name != (void *)vx_cu_absent)
+#define VX_NV_HAS(name) ((void *)vx_nv()->name != (void *)vx_nv_absent)
+
+/* How this process's CUDA calls are treated; opens the session at need. */
+enum vx_mode vx_cu_mode(void);
+
+#endif
