@@ -97,8 +97,11 @@ bool vf_context_pay(CUdevice device)
 
 static void refund(CUdevice device)
 {
-    if (--payer[device].live == 0)
+    if (--payer[device].live == 0) {
+        vf_pools_empty(device);
+        vf_graphs_empty(device);
         vf_give(device, payer[device].paid_bytes);
+    }
     count_contexts(device);
 }
 

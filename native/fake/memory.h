@@ -40,7 +40,7 @@ struct vf_range {
     uint64_t mapped;     /* bytes of address space; 0: not ours to unmap */
     enum vf_range_kind kind;
     CUdevice device;
-    CUcontext context; /* NULL: belongs to the process */
+    CUcontext context; /* NULL: belongs to its owner, not to a context */
     uint64_t id;       /* unique for the life of the process */
     uint64_t taken;    /* bytes of the card, in whole large pages */
     uint64_t small;    /* bytes of the shared page of small allocations */
@@ -64,6 +64,8 @@ struct vf_range *vf_range_add(const struct vf_range *from);
 void vf_range_drop(struct vf_range *range);
 /* Drops what a context owned. */
 void vf_ranges_drop_of(CUcontext context);
+/* Drops what has that owner. */
+void vf_ranges_drop_owned(const void *owner);
 
 /* Takes the lock itself: a copy of the range around an address. */
 bool vf_describe(uint64_t address, struct vf_range *out);
@@ -100,7 +102,10 @@ uint64_t vf_pools_trim(CUdevice device);
 void vf_pools_synchronised(void);
 /* pool.c: a block goes back to its pool; the range is gone. Lock held. */
 void vf_pool_free(struct vf_range *range);
-void vf_pools_drop_of(CUdevice device);
+/* pool.c: the device's last context is gone, and with it all blocks. */
+void vf_pools_empty(CUdevice device);
+/* graph_memory.c: the same for what graphs hold and keep. */
+void vf_graphs_empty(CUdevice device);
 
 /* ipc.c: one open less. Lock held. */
 void vf_ipc_close(struct vf_range *range);

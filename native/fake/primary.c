@@ -85,11 +85,9 @@ static CUresult reset(const char *call, CUdevice device)
         return r;
     vf_context_finish(context);
     vf_memory_lock();
-    if (context->uses > 0) {
-        context->uses = 0;
+    if (context->uses > 0)
         vf_context_empty(context);
-        vf_pools_drop_of(device);
-    }
+    context->uses = 0;
     vf_memory_unlock();
     return CUDA_SUCCESS;
 }

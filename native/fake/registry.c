@@ -91,6 +91,7 @@ struct list {
     size_t count, room;
     int kind;
     CUcontext context;
+    const void *owner;
 };
 
 static void append(struct list *list, void *item)
@@ -110,26 +111,33 @@ static void collect_range(const void *node, VISIT visit, void *argument)
 {
     struct vf_range *range = *(struct vf_range *const *)node;
     struct list *list = argument;
-    if ((visit == postorder || visit == leaf) && range->context &&
-        range->context == list->context)
+    bool wanted = list->owner ? range->owner == list->owner
+                              : range->context == list->context;
+    if ((visit == postorder || visit == leaf) && wanted)
         append(list, range);
+}
+
+/* Collected first: a tree can't be changed while it is walked. */
+static void drop_all(struct list *list)
+{
+    twalk_r(ranges, collect_range, list);
+    for (size_t i = 0; i < list->count; i++)
+        vf_range_drop(list->item[i]);
+    free(list->item);
 }
 
 void vf_ranges_drop_of(CUcontext context)
 {
-    /* Collected first: a tree can't be changed while it is walked. */
     struct list list = {.context = context};
-    twalk_r(ranges, collect_range, &list);
-    for (size_t i = 0; i < list.count; i++) {
-        struct vf_range *range = list.item[i];
-        if (range->kind == VF_RANGE_POOLED)
-            vf_pool_free(range);
-        else if (range->kind == VF_RANGE_GRAPH)
-            vf_graph_block_free(range);
-        else
-            vf_range_drop(range);
-    }
-    free(list.item);
+    if (context)
+        drop_all(&list);
+}
+
+void vf_ranges_drop_owned(const void *owner)
+{
+    struct list list = {.owner = owner};
+    if (owner)
+        drop_all(&list);
 }
 
 bool vf_handle_add(const void *object, enum vf_handle kind)
