@@ -178,10 +178,20 @@ static pid_t entry_holder(int fd, int index)
     return l.l_type == F_UNLCK ? -1 : l.l_pid;
 }
 
-/* Our own lock does not show: a process does not stand in its own way. */
+static uint64_t own_pid_namespace(void)
+{
+    struct stat st;
+    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+}
+
+/*
+ * Our own lock does not show: a process does not stand in its own way. Two
+ * slices may have a process of the same number, each in a namespace.
+ */
 static bool is_ours(const struct vf_process *process)
 {
-    return process->pid == (int32_t)getpid();
+    return process->pid == (int32_t)getpid() &&
+           process->pid_ns == own_pid_namespace();
 }
 
 pid_t vf_process_pid(struct vf_card *card, int index)
@@ -228,6 +238,7 @@ static void fill_entry(struct vf_process *process)
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);
     process->pid = (int32_t)getpid();
+    process->pid_ns = own_pid_namespace();
     process->start_ns = (uint64_t)t.tv_sec * 1000000000ULL +
                         (uint64_t)t.tv_nsec;
     memset(process->name, 0, sizeof process->name);

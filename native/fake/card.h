@@ -52,6 +52,7 @@ struct vf_process {
     _Atomic uint32_t state;     /* enum vf_process_state */
     int32_t pid;                /* in the namespace of the process itself */
     uint64_t start_ns;          /* CLOCK_REALTIME of its registration */
+    uint64_t pid_ns;            /* inode of that namespace, 0 if unreadable */
     char name[64];              /* /proc/self/comm, for NVML's names */
     _Atomic uint64_t memory_bytes; /* physical memory taken, all kinds */
     _Atomic uint32_t contexts;  /* live contexts (memory.c's owner counts) */
