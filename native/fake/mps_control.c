@@ -30,12 +30,14 @@ static bool ask(const char *line)
 
 int main(int count, char **words)
 {
-    bool background = count == 2 && !strcmp(words[1], "-d");
-    bool foreground = count == 2 && !strcmp(words[1], "-f");
+    /* "-M", many users at a time, is how it always is here. */
+    int first = count > 1 && !strcmp(words[1], "-M") ? 2 : 1;
+    bool background = count == first + 1 && !strcmp(words[first], "-d");
+    bool foreground = count == first + 1 && !strcmp(words[first], "-f");
     char line[MPS_LINE];
 
     if (count > 1 && !background && !foreground) {
-        fprintf(stderr, "usage: %s [-d | -f]   (simulated)\n", words[0]);
+        fprintf(stderr, "usage: %s [[-M] -d | -f]   (simulated)\n", words[0]);
         return 2;
     }
     if (!mps_enter(background || foreground)) {
