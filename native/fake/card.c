@@ -69,17 +69,29 @@ static struct vf_card *map_card(int fd)
     return NULL;
 }
 
-/* Low numbers are a program's own: it may close or replace them. */
-static int open_high(const char *path)
+/*
+ * Low numbers are a program's own: it may close or replace them. They are
+ * filled for the moment rather than left after a dup: closing a descriptor of
+ * the file drops the locks that the other library has on it.
+ */
+int vf_open_high(const char *path)
 {
+    int filler[128], count = 0;
+    int null = open("/dev/null", O_PATH | O_CLOEXEC);
+    while (null >= 0 && count < 128) {
+        filler[count] = fcntl(null, F_DUPFD_CLOEXEC, 0);
+        if (filler[count] < 0 || filler[count] >= 128)
+            break;
+        count++;
+    }
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return -1;
-    int high = fcntl(fd, F_DUPFD_CLOEXEC, 512);
-    if (high < 0)
-        return fd;
-    close(fd);
-    return high;
+    if (null >= 0 && count < 128 && filler[count] >= 0)
+        close(filler[count]);
+    while (count > 0)
+        close(filler[--count]);
+    if (null >= 0)
+        close(null);
+    return fd;
 }
 
 static void after_fork(void)
@@ -96,7 +108,7 @@ static int find_cards(void)
     for (int n = 0; n < VF_CARDS; n++) {
         char path[4096];
         snprintf(path, sizeof path, "%s/" VF_CARD_NAME "%d", vf_folder(), n);
-        int fd = open_high(path);
+        int fd = vf_open_high(path);
         struct vf_card *card = fd < 0 ? NULL : map_card(fd);
         if (card) {
             cards[count].card = card;
@@ -207,6 +219,7 @@ static void clear_entry(struct vf_card *card, int index)
 {
     struct vf_process *process = &card->processes[index];
     uint64_t bytes = process->memory_bytes;
+    vf_nvml_end(card, index);
     process->memory_bytes = 0;
     card->memory_used = card->memory_used > bytes ? card->memory_used - bytes
                                                   : 0;
@@ -261,6 +274,7 @@ static int claim_entry(struct vf_card *card, int fd)
         vf_queue_clear(card, i);
         process->memory_bytes = 0;
         fill_entry(process);
+        vf_nvml_begin(card, i);
         if (card->engine.high <= (uint32_t)i)
             card->engine.high = (uint32_t)i + 1;
         atomic_store(&process->state, VF_LIVE);
@@ -309,7 +323,8 @@ static bool take_locked(struct vf_card *card, struct vf_process *me,
                         uint64_t bytes)
 {
     uint64_t used = card->memory_used, total = card->identity.memory_bytes;
-    if (bytes > total || used > total - bytes)
+    if (bytes > total || used > total - bytes ||
+        !vf_nvml_room(card, vf_self_index(card), bytes))
         return false;
     me->memory_bytes += bytes;
     card->memory_used = used + bytes;
@@ -321,6 +336,7 @@ bool vf_mem_take(struct vf_card *card, uint64_t bytes)
     struct vf_process *me = vf_self(card);
     if (!me)
         return false;
+    vf_checkpoint_wait(card);
     vf_lock(card);
     bool taken = take_locked(card, me, bytes);
     if (!taken) {

@@ -83,6 +83,8 @@ struct vf_card *vf_card(int physical);
 int vf_index(const struct vf_card *card);
 /* $VXPU_FAKE_DIR, or /dev. */
 const char *vf_folder(void);
+/* Opens for life, at a number that programs do not use; -1. */
+int vf_open_high(const char *path);
 /* Makes one card file of `identity` in `folder`: 0 or -errno. */
 int vf_create(const char *folder, const struct vf_identity *identity);
 

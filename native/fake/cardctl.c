@@ -4,6 +4,7 @@
  *   vxpu-fake-card create --dir D --cards 2 [--memory-mib 24576] [--sms 132]
  *                         [--clock real|virtual] [--seed S]
  *   vxpu-fake-card set --dir D --card 0 name=value ...
+ *   vxpu-fake-card set --dir D --card 0 fail.<call>=<code>[:times] ...
  *   vxpu-fake-card get --dir D --card 0 [name ...]
  *   vxpu-fake-card list --dir D
  */
@@ -106,11 +107,28 @@ static struct vf_card *find(const struct options *o)
     return NULL;
 }
 
+/* "cuMemAlloc_v2" and "2" or "2:5": the next (five) calls answer 2. */
+static bool arm(struct vf_card *card, const char *call, char *text)
+{
+    uint64_t code, times = 1;
+    char *colon = strchr(text, ':');
+    if (colon)
+        *colon = '\0';
+    return number(text, &code) && (!colon || number(colon + 1, &times)) &&
+           vf_fault_set(card, call, (uint32_t)code, (uint32_t)times);
+}
+
 static int set(struct vf_card *card, char **pairs)
 {
     for (; *pairs; pairs++) {
         char *is = strchr(*pairs, '=');
         uint64_t value;
+        if (is && strncmp(*pairs, "fail.", 5) == 0) {
+            *is = '\0';
+            if (!arm(card, *pairs + 5, is + 1))
+                return usage("fail.<call>=<code>[:times] expected");
+            continue;
+        }
         if (!is || !number(is + 1, &value))
             return usage("name=value expected");
         *is = '\0';

@@ -55,14 +55,9 @@ static void open_clock(void)
     char path[PATH_MAX];
     struct stat st;
     snprintf(path, sizeof path, "%s/" VF_CLOCK_NAME, vf_folder());
-    int low = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-    if (low < 0)
+    int fd = vf_open_high(path);
+    if (fd < 0)
         return;
-    int fd = fcntl(low, F_DUPFD_CLOEXEC, 512);
-    if (fd >= 0)
-        close(low);
-    else
-        fd = low;
     if (fstat(fd, &st) != 0 || st.st_size != sizeof(struct clock_file))
         return;
     struct clock_file *c = mmap(NULL, sizeof *c, PROT_READ | PROT_WRITE,

@@ -4,8 +4,8 @@ FAKE_CFLAGS = $(filter-out -fvisibility=hidden -Wmissing-prototypes,$(CFLAGS)) -
 FAKE_LDFLAGS = -shared -pthread -Wl,-Bsymbolic -Wl,-z,now -Wl,-z,relro
 FAKE_HEADERS = $(wildcard fake/*.h fake/*.def include/vxpu/*)
 
-FAKE_BOTH = $(filter $(wildcard fake/*.c),$(addprefix fake/,card.c clock.c engine.c inject.c))
-FAKE_NVML = $(wildcard fake/nvml*.c fake/mig.c)
+FAKE_BOTH = $(filter $(wildcard fake/*.c),$(addprefix fake/,card.c clock.c engine.c inject.c identity.c mig.c account.c))
+FAKE_NVML = $(wildcard fake/nvml*.c)
 FAKE_MPS = $(wildcard fake/mps_*.c)
 FAKE_PROGRAMS = fake/cardctl.c fake/create.c $(FAKE_MPS)
 FAKE_CUDA = $(filter-out $(FAKE_BOTH) $(FAKE_NVML) $(FAKE_PROGRAMS),$(wildcard fake/*.c))
@@ -23,7 +23,7 @@ build/fake/libnvidia-ml.so.1: $(call fake_objects,$(FAKE_BOTH) $(FAKE_NVML)) fak
 	$(CC) $(filter %.o,$^) $(FAKE_LDFLAGS) -Wl,-soname,libnvidia-ml.so.1 \
 	      -Wl,--version-script=fake/libnvidia-ml.map -o $@
 
-build/fake/vxpu-fake-card: $(call fake_objects,fake/cardctl.c fake/create.c fake/card.c fake/clock.c fake/engine.c)
+build/fake/vxpu-fake-card: $(call fake_objects,fake/cardctl.c fake/create.c $(FAKE_BOTH))
 	$(CC) $^ -pthread -o $@
 
 build/fake/nvidia-cuda-mps-control: $(call fake_objects,$(FAKE_MPS))

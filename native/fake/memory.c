@@ -218,8 +218,9 @@ static CUresult info(const char *call, uint64_t *unused, uint64_t *total)
         return r;
     struct vf_card *card = vf_device_card(context->device);
     vf_reap(card);
-    uint64_t used = atomic_load(&card->memory_used);
-    *total = card->identity.memory_bytes;
+    int index = vf_self_index(card);
+    uint64_t used = vf_visible_used(card, index);
+    *total = vf_visible_bytes(card, index);
     *unused = used < *total ? *total - used : 0;
     return CUDA_SUCCESS;
 }

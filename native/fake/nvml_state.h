@@ -77,7 +77,7 @@ struct vf_nvml {
     struct vf_nvml_process processes[VF_NVML_PROCESSES];
 };
 
-/* ---- nvml_process.c: called by the owners of processes and memory -------- */
+/* ---- account.c: called by the owners of processes and memory -------- */
 
 /* Entry `index` was given to this process; the card's lock is held. */
 void vf_nvml_begin(struct vf_card *card, int index);
@@ -93,6 +93,9 @@ void vf_checkpoint_wait(struct vf_card *card);
 
 /* ---- mig.c ---------------------------------------------------------------- */
 
+/* This process lives on that instance of the card, from its registration on. */
+void vf_mig_choose(const struct vf_card *card, int instance, int compute);
+void vf_mig_apply(const struct vf_card *card, struct vf_nvml_process *process);
 /* What process `index` sees as the device: its instance, or the card. */
 uint64_t vf_visible_bytes(struct vf_card *card, int index);
 uint64_t vf_visible_used(struct vf_card *card, int index);
