@@ -52,6 +52,10 @@ def run(
         int,
         typer.Option(min=0, help="Processor time of a slice of a card, in ‰ of one processor; 0: a weight, no quota."),
     ] = 0,
+    card_mode: Annotated[
+        list[str] | None,
+        typer.Option(help="How cards are shared: auto, exclusive, mig, mps or limiter; of one card: GPU-UUID=MODE."),
+    ] = None,
     card: Annotated[
         list[str] | None,
         typer.Option(help="Of slices of cards: lend=hard|work-conserving, escape=report|kill, context-mib=N..."),
@@ -59,6 +63,7 @@ def run(
 ) -> None:
     """Enrol if this is the first start, then keep the slices of this node."""
     from agent.daemon import Daemon
+    from agent.enforce.modes.choose import parse_card_modes
 
     if mode not in {"auto", "strict", "advisory"} or on_stop not in {"keep", "end"}:
         raise typer.BadParameter("mode is auto, strict or advisory; on-stop is keep or end")
@@ -66,11 +71,15 @@ def run(
         cards = CardPolicy.parse(card or ())
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--card") from error
+    try:
+        parse_card_modes(",".join(card_mode or ()))
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--card-mode") from error
     config = Config(
         server=server.rstrip("/"), state_dir=state_dir.absolute(), run_dir=run_dir.absolute(), token_file=token_file,
         socket_url=socket_url, socket_path=socket, mode=mode, expose=tuple(path.absolute() for path in expose or ()),
         hide=tuple(path.absolute() for path in hide or ()), library=library.absolute(), on_stop=on_stop,
-        runtime_mib=runtime_mib, card_cpu_permille=card_cpu, cards=cards,
+        runtime_mib=runtime_mib, card_cpu_permille=card_cpu, cards=cards, card_mode=",".join(card_mode or ()),
         host_reserve_permille=host_reserve_permille(),
     )  # fmt: skip
     with _plain_errors():

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from agent import shm
+from agent.config import Config
 from agent.devices.port import Device
 from agent.enforce.modes.port import Grant, Mount
 from agent.enforce.place import LIBRARY
@@ -53,6 +54,16 @@ class Injection:
             found = self.driver.with_name(name)
             if found.exists():
                 yield Mount(str(found.resolve()), str(found))
+
+
+def open_cdi(config: Config) -> CdiFiles:
+    """The operator's folder, or the one where engines look, or one of our own that an engine can be pointed to."""
+    usual = SYSTEM_FOLDER.is_dir() and os.geteuid() == 0
+    folder = Path(config.cards.cdi) if config.cards.cdi else SYSTEM_FOLDER if usual else config.run_dir / "cdi"
+    searched = [Path(entry) for entry in os.environ.get("LD_LIBRARY_PATH", "").split(":") if entry]
+    shim = config.library.parent / "shim" / "libcuda.so.1"
+    injection = Injection(config.library, shim, find_driver([*searched, *DRIVER_FOLDERS]))
+    return CdiFiles(folder, injection, dns=config.cards.dns)
 
 
 def find_driver(folders: Iterable[Path] = DRIVER_FOLDERS) -> Path | None:

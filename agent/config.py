@@ -23,7 +23,9 @@ class CardPolicy:
     `lend` "hard" (the share and no more) or "work-conserving" (idle time to those who wait). `escape` "report" or
     "kill": what happens to a process that uses the card past the limiter. `context_mib` is reserved by each process at
     its first context, `spill_mib` is a slice's managed memory beyond what it bought, `copy_mib_s` the bus of a whole
-    card, of which each slice has its share.
+    card, of which each slice has its share. `compute_mode` "leave" or "exclusive": whether a card that is sold whole
+    is put into "one process at a time". `cdi` is the folder of the CDI files (empty: where engines look, if this agent
+    may write there), `dns` ends their vendor's name.
     """
 
     lend: str = "hard"
@@ -32,6 +34,9 @@ class CardPolicy:
     spill_mib: int = 0
     host_mib: int = 0
     copy_mib_s: int = 0
+    compute_mode: str = "leave"
+    cdi: str = ""
+    dns: str = "local"
 
     @classmethod
     def parse(cls, words: Iterable[str]) -> Self:
@@ -43,6 +48,8 @@ class CardPolicy:
         policy = cls(**{name: _setting(cls, name, value) for name, value in given.items()})
         if policy.lend not in {"hard", "work-conserving"} or policy.escape not in {"report", "kill"}:
             raise ValueError("lend is hard or work-conserving; escape is report or kill")
+        if policy.compute_mode not in {"leave", "exclusive"}:
+            raise ValueError("compute-mode is leave or exclusive")
         return policy
 
 
@@ -80,6 +87,7 @@ class Config:
     on_stop: str = "keep"
     runtime_mib: int = 512
     card_cpu_permille: int = 0
+    card_mode: str = "auto"
     cards: CardPolicy = CardPolicy()
     host_reserve_permille: int = 250
     audit_s: float = 2.0

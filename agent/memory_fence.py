@@ -44,25 +44,30 @@ class MemoryFence:
             self._known[card.key] = "" if counts else "this driver has no memory limits for control groups"
         return self._known[card.key]
 
-    def set(self, card: Device, group: Path, *, memory_mib: int, guaranteed_mib: int | None = None) -> str:
-        """Cap the group's memory on the card; the reason when it is not capped. Repeated at each resize."""
+    def set(self, card: Device, lease_id: str, *, memory_mib: int, guaranteed_mib: int | None = None) -> str:
+        """Cap the lease's memory on the card; the reason when it is not capped. Repeated at each resize."""
         missing = self.why_not(card)
         if missing:
             return missing
         soft = memory_mib if guaranteed_mib is None else guaranteed_mib
-        return self._order(card, group, soft_bytes=soft * MIB, hard_bytes=memory_mib * MIB)
+        return self._order(card, lease_id, soft_bytes=soft * MIB, hard_bytes=memory_mib * MIB)
 
-    def clear(self, card: Device, group: Path) -> str:
+    def clear(self, card: Device, lease_id: str) -> str:
         """Lift the cap; the group's end does so as well."""
         if self.why_not(card):
             return ""
-        return self._order(card, group, soft_bytes=0, hard_bytes=None)
+        return self._order(card, lease_id, soft_bytes=0, hard_bytes=None)
 
-    def used_bytes(self, card: Device, group: Path) -> int | None:
-        """What the driver counts for the group; None where it does not count."""
-        return None if self.why_not(card) else self._port.memory_under_limits(card, group)
+    def used_bytes(self, card: Device, lease_id: str) -> int | None:
+        """What the driver counts for the lease; None where it does not count."""
+        if self.why_not(card) or self._groups is None:
+            return None
+        return self._port.memory_under_limits(card, self._groups / lease_id)
 
-    def _order(self, card: Device, group: Path, *, soft_bytes: int, hard_bytes: int | None) -> str:
+    def _order(self, card: Device, lease_id: str, *, soft_bytes: int, hard_bytes: int | None) -> str:
+        if self._groups is None:
+            return "the slices have no cgroup v2"
+        group = self._groups / lease_id
         try:
             self._port.set_memory_limits(card, group, soft_bytes=soft_bytes, hard_bytes=hard_bytes)
         except (Refused, CardGone) as error:

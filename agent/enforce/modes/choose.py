@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent.config import Config
 from agent.devices.nvidia import CardEvent, NvidiaPort
 from agent.devices.port import Badge, Device
+from agent.enforce.cgroup_v2 import HomeV2
 from agent.enforce.modes.exclusive import Exclusive
 from agent.enforce.modes.limiter import Limiter
 from agent.enforce.modes.mig import Mig
 from agent.enforce.modes.mps import Mps
 from agent.enforce.modes.port import AUTO, CARD_MODES, CannotShare, CardLease, CardMode, Grant, Operator
+from agent.enforce.port import Enforcer
+from agent.enforce.strict import Strict
 from agent.memory_fence import MemoryFence
 from vxpu.states import DeviceKind, Isolation
 
@@ -26,6 +30,7 @@ class CardSharing:
     def __init__(self, port: NvidiaPort, operator: Operator, fence: MemoryFence, *, state_dir: Path, run_dir: Path
                  ) -> None:  # fmt: skip
         self.operator = operator
+        self.fence = fence
         made: tuple[CardMode, ...] = (
             Exclusive(port, operator, state_dir), Mig(port, state_dir), Mps(run_dir), Limiter(port, fence, operator),
         )  # fmt: skip
@@ -79,6 +84,18 @@ class CardSharing:
 
     def tend(self) -> list[CardEvent]:
         return [event for mode in self.modes.values() for event in mode.tend()]
+
+
+def open_sharing(config: Config, port: NvidiaPort, enforcer: Enforcer) -> CardSharing:
+    """Raises ValueError for a card mode that is none."""
+    general, by_card = parse_card_modes(config.card_mode)
+    operator = Operator(
+        mode=general, modes=by_card, host_is_strict=enforcer.isolation == Isolation.STRICT,
+        sets_compute_mode=config.cards.compute_mode == "exclusive",
+    )  # fmt: skip
+    home = enforcer.home if isinstance(enforcer, Strict) else None
+    fence = MemoryFence(port, groups=home.folder if isinstance(home, HomeV2) else None)
+    return CardSharing(port, operator, fence, state_dir=config.state_dir, run_dir=config.run_dir)
 
 
 def parse_card_modes(text: str) -> tuple[str, Mapping[str, str]]:
