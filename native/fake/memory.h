@@ -64,6 +64,8 @@ struct vf_range *vf_range_add(const struct vf_range *from);
 void vf_range_drop(struct vf_range *range);
 /* Drops what a context owned. */
 void vf_ranges_drop_of(CUcontext context);
+/* The open of an IPC handle for that address of process `pid`, or NULL. */
+struct vf_range *vf_range_opened(uint64_t base, int pid);
 /* Drops what has that owner. */
 void vf_ranges_drop_owned(const void *owner);
 
@@ -73,8 +75,7 @@ bool vf_describe(uint64_t address, struct vf_range *out);
 /* Handles: what kind of object a pointer from a program is. Lock held. */
 enum vf_handle {
     VF_HANDLE_CONTEXT = 1, VF_HANDLE_GREEN, VF_HANDLE_POOL, VF_HANDLE_CHUNK,
-    VF_HANDLE_ARRAY, VF_HANDLE_MIPMAP, VF_HANDLE_EXTERNAL, VF_HANDLE_RESOURCES,
-    VF_HANDLE_MULTICAST
+    VF_HANDLE_ARRAY, VF_HANDLE_MIPMAP, VF_HANDLE_EXTERNAL, VF_HANDLE_RESOURCES
 };
 bool vf_handle_add(const void *object, enum vf_handle kind);
 bool vf_handle_is(const void *object, enum vf_handle kind);
@@ -112,10 +113,7 @@ void vf_ipc_close(struct vf_range *range);
 /* graph_memory.c: a block that the program itself frees. Lock held. */
 void vf_graph_block_free(struct vf_range *range);
 
-/* vmm.c: one reference less. Lock held. */
-struct vf_chunk;
-void vf_chunk_drop(struct vf_chunk *chunk);
-
+/* array.c: the arrays of a context that goes. Lock held. */
 void vf_arrays_drop_of(CUcontext context);
 
 #endif

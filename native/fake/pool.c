@@ -179,9 +179,9 @@ static CUresult let_go(uint64_t at, struct mapping *out)
     struct vf_range *range = vf_range_from(at);
     if (!range)
         return CUDA_ERROR_INVALID_VALUE;
-    *out = (struct mapping){range->base, range->mapped};
     if (range->kind != VF_RANGE_POOLED && range->kind != VF_RANGE_IMPORTED)
         return CUDA_ERROR_INVALID_VALUE;
+    *out = (struct mapping){range->base, range->mapped};
     range->mapped = 0;
     if (range->kind == VF_RANGE_POOLED)
         forget_block(range);

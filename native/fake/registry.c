@@ -117,6 +117,20 @@ static void collect_range(const void *node, VISIT visit, void *argument)
         append(list, range);
 }
 
+struct vf_range *vf_range_opened(uint64_t base, int pid)
+{
+    struct list list = {.owner = (void *)(uintptr_t)base};
+    struct vf_range *found = NULL;
+    twalk_r(ranges, collect_range, &list);
+    for (size_t i = 0; i < list.count; i++) {
+        struct vf_range *range = list.item[i];
+        if (range->kind == VF_RANGE_IPC && range->flags == (unsigned)pid)
+            found = range;
+    }
+    free(list.item);
+    return found;
+}
+
 /* Collected first: a tree can't be changed while it is walked. */
 static void drop_all(struct list *list)
 {
