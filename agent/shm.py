@@ -19,6 +19,7 @@ DEV_REGION_PREFIX = "/dev/shm/vxpu-dev-"  # noqa: S108 - the fixed path that the
 
 FLAG_INERT = 1
 FLAG_CLOSED = 2
+FLAG_STRICT_SYMBOLS = 4
 
 DEVICE_CPU = 0
 DEVICE_CARD = 1

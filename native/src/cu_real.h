@@ -33,7 +33,7 @@ struct vx_nv_real {
 /* Not NULL once the driver (NVML) was found; then it never changes. */
 extern const struct vx_cu_real *_Atomic vx_cu_found;
 extern const struct vx_nv_real *_Atomic vx_nv_found;
-/* Looks for the driver again. Never NULL: without one all calls are stubs. */
+/* Looks for it again. Never NULL: without a driver all calls are stubs. */
 const struct vx_cu_real *vx_cu_look(void);
 const struct vx_nv_real *vx_nv_look(void);
 
@@ -64,5 +64,24 @@ nvmlReturn_t vx_nv_absent(void);
 
 /* How this process's CUDA calls are treated; opens the session at need. */
 enum vx_mode vx_cu_mode(void);
+
+/* What the process's look-ups of CUDA and NVML names end at. */
+enum vx_name {
+    VX_NAME_OTHER,
+    VX_NAME_HOOKED, /* a row of hooks.def that we wrap */
+    VX_NAME_VARIANT /* not one, but an ABI variant of one */
+};
+enum vx_name vx_cu_name(const char *name);
+/* Our wrapper of exactly that name, NULL if we have none. */
+void *vx_cu_wrapper_of(const char *name);
+/* Our wrapper of the real function at that address, NULL if we have none. */
+void *vx_cu_wrapper_at(const void *real);
+/*
+ * True for code that our wrappers call: the driver, NVML, and an interposer
+ * between us and them. What it looks up must never be ours again.
+ */
+bool vx_cu_behind_us(const void *code);
+/* Counts a variant that we do not know; true: it may be handed out. */
+bool vx_cu_admit_variant(const char *name);
 
 #endif

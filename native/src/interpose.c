@@ -2,46 +2,91 @@
  * Preload mode's hold on look-ups by handle, and the last measurement.
  */
 #include <dlfcn.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "cl_launch.h"
-#include "log.h"
-#include "real.h"
+#include "cu_real.h"
+#include "library.h"
 
 VX_EXPORT void *dlsym(void *restrict handle, const char *restrict name);
+VX_EXPORT void *dlvsym(void *restrict handle, const char *restrict name,
+                       const char *restrict version);
 VX_EXPORT void _exit(int status);
 VX_EXPORT void _Exit(int status);
 
-/* An OpenCL loader looks into its drivers: those answers are never ours. */
-static bool caller_is_loader(const void *address)
+static bool is_opencl(const char *name)
 {
-    Dl_info info;
-    if (!dladdr(address, &info) || !info.dli_fname)
-        return false;
-    const char *base = strrchr(info.dli_fname, '/');
-    return strncmp(base ? base + 1 : info.dli_fname, "libOpenCL", 9) == 0;
+    return name[0] == 'c' && name[1] == 'l';
 }
 
-/* True when a look-up of a name that we wrap is ours to answer. */
+static bool is_cuda(const char *name)
+{
+    return (name[0] == 'c' && name[1] == 'u') ||
+           (name[0] == 'n' && strncmp(name, "nvml", 4) == 0);
+}
+
+/*
+ * True when a look-up is ours to answer. RTLD_NEXT never is: it asks for what
+ * comes after the caller, who may be the one that we call.
+ */
 static bool is_ours(void *handle, const char *name, const void *caller)
 {
-    return name && vx_wrapper_of(name) && handle != RTLD_NEXT &&
-           !caller_is_loader(caller);
+    if (!name || handle == RTLD_NEXT)
+        return false;
+    if (is_opencl(name))
+        /* A loader looks into its drivers: those answers are never ours. */
+        return vx_wrapper_of(name) && !vx_library_is(caller, "libOpenCL");
+    return is_cuda(name) && vx_cu_name(name) != VX_NAME_OTHER &&
+           !vx_cu_behind_us(caller);
 }
 
-/* What was found by identity, not by name: no OpenCL, no wrapper. */
-static void *look_up_hooked(void *handle, const char *name)
+/* version: NULL for a plain dlsym. */
+static void *ask(void *handle, const char *name, const char *version)
+{
+    return version ? vx_libc_dlvsym()(handle, name, version)
+                   : vx_libc_dlsym()(handle, name);
+}
+
+/* Our own export was found, but nothing behind it: as if it were not there. */
+static void *not_there(const char *name)
+{
+    vx_libc_dlsym()(RTLD_NEXT, name); /* for what dlerror() tells */
+    return NULL;
+}
+
+static void *look_up_opencl(void *handle, const char *name, const char *version)
 {
     void *wrapper = vx_wrapper_of(name);
-    void *p = vx_libc_dlsym()(handle, name);
-    if (p == wrapper && !vx_real_found()) {
-        vx_libc_dlsym()(RTLD_NEXT, name); /* for what dlerror() tells */
-        return NULL;
-    }
+    void *p = ask(handle, name, version);
+    if (p == wrapper && !vx_real_found())
+        return not_there(name);
     return p ? wrapper : NULL;
+}
+
+static void *look_up_cuda(void *handle, const char *name, const char *version)
+{
+    void *p = ask(handle, name, version);
+    if (!p)
+        return NULL;
+    bool loaded = name[0] == 'c' ? vx_cu() == atomic_load(&vx_cu_found)
+                                 : vx_nv() == atomic_load(&vx_nv_found);
+    if (p == vx_cu_wrapper_of(name))
+        return loaded ? p : not_there(name);
+    void *wrapper = vx_cu_wrapper_at(p);
+    if (wrapper)
+        return vx_cu_mode() == VX_PASS ? p : wrapper;
+    /* Somebody's own function of that name, or a driver's that we lack? */
+    bool known = !vx_library_is(p, "libcuda.so") &&
+                 !vx_library_is(p, "libnvidia-ml.so");
+    return known || vx_cu_admit_variant(name) ? p : NULL;
+}
+
+static void *look_up(void *handle, const char *name, const char *version)
+{
+    return is_opencl(name) ? look_up_opencl(handle, name, version)
+                           : look_up_cuda(handle, name, version);
 }
 
 /*
@@ -51,8 +96,16 @@ static void *look_up_hooked(void *handle, const char *name)
 void *dlsym(void *restrict handle, const char *restrict name)
 {
     if (is_ours(handle, name, __builtin_return_address(0)))
-        return look_up_hooked(handle, name);
+        return look_up(handle, name, NULL);
     return vx_libc_dlsym()(handle, name);
+}
+
+void *dlvsym(void *restrict handle, const char *restrict name,
+             const char *restrict version)
+{
+    if (is_ours(handle, name, __builtin_return_address(0)))
+        return look_up(handle, name, version);
+    return vx_libc_dlvsym()(handle, name, version);
 }
 
 /* The process ends without running destructors: measure what it leaves. */

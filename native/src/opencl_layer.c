@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "layer.h"
+#include "library.h"
 #include "log.h"
 #include "session.h"
 

@@ -33,8 +33,4 @@ void vx_real_from_table(void *const *table, unsigned entries);
 /* Writes our wrappers at their places in a dispatch table. */
 void vx_wrappers_into_table(void **table, unsigned entries);
 
-typedef void *(*vx_dlsym_fn)(void *, const char *);
-/* libc's dlsym, past our own. */
-vx_dlsym_fn vx_libc_dlsym(void);
-
 #endif

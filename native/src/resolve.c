@@ -1,13 +1,11 @@
 #include "real.h"
 
 #include <dlfcn.h>
-#include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
-#include "log.h"
+#include "library.h"
 
 struct entry {
     const char *name;
@@ -55,49 +53,13 @@ static void set_member(const struct entry *e, void *function)
     memcpy((char *)&table + e->offset, &function, sizeof function);
 }
 
-vx_dlsym_fn vx_libc_dlsym(void)
-{
-    static _Atomic(vx_dlsym_fn) cached;
-    vx_dlsym_fn f = atomic_load(&cached);
-    if (f)
-        return f;
-    /* The base version of each machine first: a miss would call malloc. */
-    static const char *const versions[] = {"GLIBC_2.2.5", "GLIBC_2.17",
-                                           "GLIBC_2.34"};
-    for (unsigned i = 0; !f && i < 3; i++) {
-        void *p = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
-        memcpy(&f, &p, sizeof f);
-    }
-    atomic_store(&cached, f);
-    return f;
-}
-
-static bool is_loader_path(const char *path)
-{
-    const char *base = path ? strrchr(path, '/') : NULL;
-    base = base ? base + 1 : path;
-    return base && strncmp(base, "libOpenCL", 9) == 0;
-}
-
-static int note_loader(struct dl_phdr_info *info, size_t size, void *out)
-{
-    (void)size;
-    if (!is_loader_path(info->dlpi_name))
-        return 0;
-    snprintf(out, 4096, "%s", info->dlpi_name);
-    return 1;
-}
-
 /* A handle on the OpenCL loader in this process, or RTLD_NEXT, or NULL. */
 static void *find_loader(void)
 {
     if (vx_libc_dlsym()(RTLD_NEXT, "clGetPlatformIDs"))
         return RTLD_NEXT;
     /* Loaded privately (a Python extension): not in the global scope. */
-    static char path[4096];
-    path[0] = '\0';
-    dl_iterate_phdr(note_loader, path);
-    return path[0] ? dlopen(path, RTLD_LAZY | RTLD_NOLOAD) : NULL;
+    return vx_library_loaded("libOpenCL");
 }
 
 static bool fill_from_loader(void)

@@ -196,3 +196,8 @@ void vx_session_count_unknown_symbol(void)
 {
     atomic_fetch_add(&region.usage->unknown_symbols, 1);
 }
+
+bool vx_session_strict_symbols(void)
+{
+    return (atomic_load(&region.limits->flags) & VX_FLAG_STRICT_SYMBOLS) != 0;
+}

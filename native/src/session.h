@@ -53,5 +53,7 @@ uint64_t vx_session_used_bytes(unsigned device);
 uint64_t vx_session_sum_bytes(unsigned device, enum vx_memory kind);
 void vx_session_count_unknown_free(void);
 void vx_session_count_unknown_symbol(void);
+/* Variants of known calls that we do not wrap are withheld. */
+bool vx_session_strict_symbols(void);
 
 #endif

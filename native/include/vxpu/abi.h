@@ -33,6 +33,7 @@
 /* vx_limits.flags */
 #define VX_FLAG_INERT 1  /* whole device bought: no gate, no count, no view */
 #define VX_FLAG_CLOSED 2 /* lease gone: no new memory, no new launches */
+#define VX_FLAG_STRICT_SYMBOLS 4 /* unknown variants of known calls: withheld */
 
 /* vx_slot.state */
 #define VX_SLOT_FREE 0
