@@ -372,7 +372,7 @@ void vx_flight_forget_device(int device)
 void vx_flight_after_fork(void)
 {
     /* The parent's work: neither ours to ask about nor to settle. */
-    pthread_mutex_init(&lock, NULL);
+    pthread_mutex_init(&vx_batch_lock, NULL);
     for (unsigned i = 0; i < VX_BATCHES; i++)
         batches[i].state = VX_BATCH_UNUSED;
     vx_batch_count = open_count = 0;

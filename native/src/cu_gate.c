@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "cu_capture.h"
+#if __has_include("cu_device.h")
 #include "cu_device.h"
+#else
+int vx_cu_current_device(void) __attribute__((weak));
+#endif
 #include "cu_real.h"
 #include "log.h"
 #include "session.h"

@@ -7,8 +7,11 @@
 #include <unistd.h>
 
 #include "cl_launch.h"
+#include "cu_gate.h"
 #include "cu_real.h"
 #include "library.h"
+#include "log.h"
+#include "real.h"
 
 VX_EXPORT void *dlsym(void *restrict handle, const char *restrict name);
 VX_EXPORT void *dlvsym(void *restrict handle, const char *restrict name,
@@ -112,6 +115,7 @@ void *dlvsym(void *restrict handle, const char *restrict name,
 void _exit(int status)
 {
     vx_cl_launch_last_words();
+    vx_gate_last_words();
     for (;;)
         syscall(SYS_exit_group, status);
 }
@@ -124,4 +128,5 @@ void _Exit(int status)
 static __attribute__((destructor)) void leave(void)
 {
     vx_cl_launch_last_words();
+    vx_gate_last_words();
 }

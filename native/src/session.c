@@ -7,6 +7,7 @@
 #include "charges.h"
 #include "clock.h"
 #include "cl_launch.h"
+#include "cu_gate.h"
 #include "log.h"
 #include "workers.h"
 
@@ -23,6 +24,7 @@ static void forked_child(void)
     /* Threads of the parent may have held these: start afresh. */
     pthread_mutex_init(&lock, NULL);
     vx_cl_launch_after_fork();
+    vx_gate_after_fork();
     vx_workers_after_fork();
     vx_charges_after_fork();
     atomic_fetch_add(&life, 1);
