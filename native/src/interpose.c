@@ -10,8 +10,6 @@
 #include "cu_gate.h"
 #include "cu_real.h"
 #include "library.h"
-#include "log.h"
-#include "real.h"
 
 VX_EXPORT void *dlsym(void *restrict handle, const char *restrict name);
 VX_EXPORT void *dlvsym(void *restrict handle, const char *restrict name,
