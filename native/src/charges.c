@@ -184,6 +184,9 @@ bool vx_charge_hold(enum vx_space space, uint64_t key,
     struct shard *s = shard_of(space, key);
     pthread_mutex_lock(&s->lock);
     struct vx_charge *c = *place_of(space, key);
+    /* A multicast object's mappings outlive its handle, so they hold too. */
+    if (c && c->backing)
+        c = c->backing;
     bool add = c && !holds_already(c, backing);
     if (add) {
         hold->next = c->holds;

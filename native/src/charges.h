@@ -34,6 +34,7 @@ struct vx_charge {
     uint64_t owner; /* the context it dies with; 0: with none */
     uint64_t note;  /* its space's own */
     void *extra;    /* its space's own; freed with it */
+    struct vx_pool *pool;      /* that it came from, or NULL */
     struct vx_charge *backing; /* counted; what a handle or mapping is of */
     struct vx_charge *holds;   /* further backings that it keeps alive */
     /* The map's own. */

@@ -6,6 +6,7 @@
 
 #include "charges.h"
 #include "clock.h"
+#include "cu_memory.h"
 #include "cl_launch.h"
 #include "cu_gate.h"
 #include "log.h"
@@ -27,6 +28,7 @@ static void forked_child(void)
     vx_gate_after_fork();
     vx_workers_after_fork();
     vx_charges_after_fork();
+    vx_cu_memory_after_fork();
     atomic_fetch_add(&life, 1);
     if (atomic_load(&state) == STATE_OPEN) {
         vx_slots_after_fork(&region);
@@ -187,6 +189,19 @@ uint64_t vx_session_used_bytes(unsigned device)
 uint64_t vx_session_sum_bytes(unsigned device, enum vx_memory kind)
 {
     return vx_mem_sum(&region, device, kind);
+}
+
+bool vx_session_has_pid(uint64_t pid)
+{
+    uint64_t count = atomic_load(&region.usage->slots_used);
+    uint64_t own = atomic_load(&vx_region_slot(&region)->pid_ns);
+    for (uint64_t i = 0; i < count && i < VX_MAX_SLOTS; i++) {
+        struct vx_slot *s = &region.usage->slot[i];
+        if (atomic_load(&s->state) == VX_SLOT_LIVE &&
+            atomic_load(&s->ns_pid) == pid && atomic_load(&s->pid_ns) == own)
+            return true;
+    }
+    return false;
 }
 
 void vx_session_count_unknown_free(void)

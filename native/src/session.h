@@ -51,6 +51,8 @@ uint64_t vx_session_free_bytes(unsigned device);
 uint64_t vx_session_used_bytes(unsigned device);
 /* What all processes of the slice have charged as `kind`. */
 uint64_t vx_session_sum_bytes(unsigned device, enum vx_memory kind);
+/* A living process of the slice with that pid in our pid namespace. */
+bool vx_session_has_pid(uint64_t pid);
 void vx_session_count_unknown_free(void);
 void vx_session_count_unknown_symbol(void);
 /* Variants of known calls that we do not wrap are withheld. */
