@@ -71,7 +71,8 @@ class LeaseView:
 class DeviceView:
     """A device that can be sold; nothing new is booked on a `cordoned` one.
 
-    `readings` maps a name to {value, at, quality}: a missing value is None, never 0.
+    `readings` maps a name to {value, at, quality}: a missing value is None, never 0. `card` is a `wire.node.CardReport`
+    as plain values; None for a device that is no NVIDIA card.
     """
 
     id: UUID
@@ -92,6 +93,7 @@ class DeviceView:
     node_hostname: str = ""
     rack: str = ""
     cordoned: bool = False
+    card: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

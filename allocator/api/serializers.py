@@ -28,6 +28,26 @@ class HealthSerializer(serializers.Serializer[Any]):
     metrics = serializers.DictField(child=HealthMetricSerializer())
 
 
+class CardLinkSerializer(serializers.Serializer[Any]):
+    peer = serializers.CharField(help_text="UUID of the other card.")
+    nvlinks = serializers.IntegerField(allow_null=True, help_text="Active connections; null is not readable.")
+    pcie = serializers.CharField(allow_null=True, help_text="Nearest common point on PCIe; null is not readable.")
+
+
+class MigSerializer(serializers.Serializer[Any]):
+    enabled = serializers.BooleanField()
+    pending = serializers.BooleanField(help_text="What holds after the next reset of the card.")
+
+
+class CardSerializer(serializers.Serializer[Any]):
+    uuid = serializers.CharField()
+    pci_bus_id = serializers.CharField(help_text="Empty if not readable.")
+    driver_version = serializers.CharField(help_text="Empty if not readable.")
+    cuda_version = serializers.CharField(help_text="Empty if not readable.")
+    links = CardLinkSerializer(many=True)
+    mig = MigSerializer(allow_null=True, help_text="null: the card cannot be cut.")
+
+
 class DeviceSerializer(serializers.Serializer[Any]):
     """`context` holds `now`: whether a reading is stale is a matter of time."""
 
@@ -49,6 +69,7 @@ class DeviceSerializer(serializers.Serializer[Any]):
     node_hostname = serializers.CharField()
     rack = serializers.CharField(help_text="Empty if nobody said.")
     cordoned = serializers.BooleanField(help_text="Nothing new is booked on it.")
+    card = CardSerializer(allow_null=True, help_text="What only an NVIDIA card has.")
     health = serializers.SerializerMethodField()
 
     @extend_schema_field(HealthSerializer)

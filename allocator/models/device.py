@@ -12,6 +12,7 @@ from vxpu.states import DeviceKind, Isolation
 class Device(TenantRow):
     """`version` is bumped by whoever takes capacity: that serialises bookings, under REPEATABLE READ too.
 
+    `card` is what the agent says of an NVIDIA card beyond what every device has (`vxpu.wire.node.CardReport`).
     Readings live in a table of their own, so that a heartbeat never contends with a booking.
     """
 
@@ -27,6 +28,7 @@ class Device(TenantRow):
     capacity_permille = models.PositiveIntegerField()
     isolation = models.CharField(max_length=24, choices=[(mode.value, mode.value) for mode in Isolation])
     isolation_detail = models.CharField(max_length=400, default="", blank=True)
+    card = models.JSONField(null=True, default=None, blank=True)
     is_present = models.BooleanField(default=True)
     version = models.BigIntegerField(default=0)
 

@@ -41,6 +41,7 @@ def view_of(device: Device, reading: DeviceReading | None) -> DeviceView:
         node_hostname=device.node.hostname,
         rack=device.node.rack,
         cordoned=device.node.cordoned_at is not None,
+        card=device.card,
     )
 
 

@@ -76,6 +76,7 @@ def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -
     for report in reports:
         device = known.pop(report.key, None)
         values = {name: getattr(report, name) for name in COMPARED}
+        values["card"] = None if report.card is None else report.card.model_dump(mode="json")
         if device is None:
             device = Device.objects.create(
                 tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, node=node, key=report.key, **values

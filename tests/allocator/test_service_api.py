@@ -18,7 +18,7 @@ from tests.identity.factories import Person, client_for, make_operator, make_ten
 from vxpu.ids import encode
 from vxpu.market import LeaseView
 from vxpu.states import Quality
-from vxpu.wire.node import Reading
+from vxpu.wire.node import CardLink, CardReport, MigState, Reading
 
 pytestmark = pytest.mark.usefixtures("system")
 NOWHERE = "nod_01k2v7x9qefh8r8x5m3n1p0s4t"
@@ -210,6 +210,19 @@ def test_readings_and_health_are_of_now_or_not_there(operator: APIClient, node: 
     assert [columns[name] for name in ("health", "temperature_c")] == [[None], [None]]
     device = operator.get(f"/api/v1/devices/{columns['id'][0]}").json()
     assert (device["health"]["score"], device["health"]["metrics"]["temperature_c"]["quality"]) == (None, "stale")
+
+
+def test_what_only_a_card_has_is_shown_and_kept_current(operator: APIClient, node: Node) -> None:
+    card = CardReport(
+        uuid="GPU-1", pci_bus_id="00000000:65:00.0", driver_version="615.10", cuda_version="13.4",
+        links=[CardLink(peer="GPU-2", nvlinks=18, pcie="switch")], mig=MigState(enabled=False, pending=False),
+    )  # fmt: skip
+    path = f"/api/v1/devices/{operator.get('/api/v1/fleet').json()['devices']['id'][0]}"
+    assert operator.get(path).json()["card"] is None
+    for told in (card, card.model_copy(update={"mig": MigState(enabled=False, pending=True)})):
+        node.devices = [node.devices[0].model_copy(update={"card": told})]
+        node.sync(now=clock())
+        assert operator.get(path).json()["card"] == told.model_dump(mode="json")
 
 
 def test_the_fleets_etag_and_gzip(operator: APIClient, node: Node) -> None:

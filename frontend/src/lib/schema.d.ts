@@ -1444,6 +1444,26 @@ export interface components {
             device: string;
             items: components["schemas"]["Taken"][];
         };
+        Card: {
+            uuid: string;
+            /** @description Empty if not readable. */
+            pci_bus_id: string;
+            /** @description Empty if not readable. */
+            driver_version: string;
+            /** @description Empty if not readable. */
+            cuda_version: string;
+            links: components["schemas"]["CardLink"][];
+            /** @description null: the card cannot be cut. */
+            mig: components["schemas"]["Mig"] | null;
+        };
+        CardLink: {
+            /** @description UUID of the other card. */
+            peer: string;
+            /** @description Active connections; null is not readable. */
+            nvlinks: number | null;
+            /** @description Nearest common point on PCIe; null is not readable. */
+            pcie: string | null;
+        };
         /** @description What a change would cost. The totals are for what is still to come, from `effective_at` to the booked end. */
         ChangeQuote: {
             fits: boolean;
@@ -1748,6 +1768,8 @@ export interface components {
             rack: string;
             /** @description Nothing new is booked on it. */
             cordoned: boolean;
+            /** @description What only an NVIDIA card has. */
+            card: components["schemas"]["Card"] | null;
             readonly health: components["schemas"]["Health"];
         };
         DeviceCalendar: {
@@ -2248,6 +2270,11 @@ export interface components {
          * @enum {string}
          */
         Meter: "delivered" | "reserved";
+        Mig: {
+            enabled: boolean;
+            /** @description What holds after the next reset of the card. */
+            pending: boolean;
+        };
         /** @description `first_token` is there for a user who was made with this request. */
         NewMember: {
             /** @example mem_01k2v7x9qefh8r8x5m3n1p0s4t */

@@ -25,6 +25,7 @@ export function makeDevice(over: Partial<Schema<"Device">> = {}): Schema<"Device
     node_hostname: "node-1",
     rack: "r1",
     cordoned: false,
+    card: null,
     health: { score: null, metrics: {} } as unknown as Schema<"Device">["health"],
     ...over,
   };

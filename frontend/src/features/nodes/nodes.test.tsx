@@ -39,6 +39,7 @@ function makeDevice(over: Partial<Schema<"Device">> = {}): Schema<"Device"> {
     node_hostname: "gpu-0",
     rack: "R01",
     cordoned: false,
+    card: null,
     health: { score: 32, metrics: { temperature_c: { value: 92, at: NOW, quality: "measured", score: 32 } } },
     ...over,
   };
