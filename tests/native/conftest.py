@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.native.cards import Cards
 from tests.native.guests import guest_env
 from tests.native.region import NATIVE, Region
 
 MakeRegion = Callable[..., Region]
 MakeEnv = Callable[..., dict[str, str]]
+MakeCards = Callable[..., Cards]
+CardRegion = Callable[..., tuple[Cards, Region]]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -53,3 +56,25 @@ def make_env(kernel_cache: Path) -> MakeEnv:
 def ledger_env() -> Callable[[Region], dict[str, str]]:
     """The accounting linked into a test program: no preload, no OpenCL."""
     return lambda region: {"PATH": os.environ["PATH"], "VXPU_REGION_DIR": str(region.path)}
+
+
+@pytest.fixture
+def make_cards(tmp_path: Path) -> MakeCards:
+    """A folder of simulated cards: make_cards(count=2, memory_mib=8192, clock="virtual")."""
+
+    def make(name: str = "cards", *, count: int = 1, **options: int | str) -> Cards:
+        return Cards(tmp_path / name, count=count, **options)
+
+    return make
+
+
+@pytest.fixture
+def card_region(make_region: MakeRegion, make_cards: MakeCards) -> CardRegion:
+    """One simulated card (or `count`) and a slice of all of them: card_region(limit=1 << 30, share=300)."""
+
+    def make(*, count: int = 1, cards: dict[str, int | str] | None = None, **limits: int) -> tuple[Cards, Region]:
+        there = make_cards(count=count, **(cards or {}))
+        over = {name: limits.pop(name) for name in ("limit", "share", "flags") if name in limits}
+        return there, there.grant(make_region(**over), *range(count), **limits)
+
+    return make

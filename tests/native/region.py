@@ -54,11 +54,20 @@ class Region:
         data = (self.path / name).read_bytes()[offset : offset + 8]
         return int.from_bytes(data, "little", signed=signed)
 
-    def set(self, **fields: int) -> None:
-        """Change limits of device 0, then bump its gen as the agent does; all is guaranteed unless soft_bytes says."""
+    def devices(self, count: int) -> None:
+        """Give every device the limits of device 0."""
+        base, size = OFFSETS["vx_limits", "device"], SIZES["vx_limits_device"]
+        first = (self.path / "limits").read_bytes()[base : base + size]
+        with (self.path / "limits").open("r+b") as limits:
+            limits.seek(base)
+            limits.write(first * count)
+        self.put("limits", OFFSETS["vx_limits", "device_count"], count)
+
+    def set(self, device: int = 0, **fields: int) -> None:
+        """Change a device's limits, then bump its gen as the agent does; all is guaranteed unless soft_bytes says."""
         if "limit_bytes" in fields:
             fields.setdefault("soft_bytes", fields["limit_bytes"])
-        base = OFFSETS["vx_limits", "device"]
+        base = OFFSETS["vx_limits", "device"] + device * SIZES["vx_limits_device"]
         gen = base + OFFSETS["vx_limits_device", "gen"]
         for field, value in fields.items():
             self.put("limits", base + OFFSETS["vx_limits_device", field], value)
@@ -67,18 +76,21 @@ class Region:
     def flag(self, flags: int) -> None:
         self.put("limits", OFFSETS["vx_limits", "flags"], flags)
 
-    def usage(self, field: str) -> int:
-        offset = OFFSETS["vx_usage", "device"] + OFFSETS["vx_usage_device", field]
+    def usage(self, field: str, device: int = 0) -> int:
+        offset = OFFSETS["vx_usage", "device"] + device * SIZES["vx_usage_device"] + OFFSETS["vx_usage_device", field]
         return self.get("usage", offset, signed=field.endswith("_ns"))
 
     def slot_offset(self, index: int, field: str) -> int:
         return OFFSETS["vx_usage", "slot"] + index * SIZES["vx_slot"] + OFFSETS["vx_slot", field]
 
-    def slot_device_offset(self, index: int, field: str) -> int:
-        return self.slot_offset(index, "device") + OFFSETS["vx_slot_device", field]
+    def slot_device_offset(self, index: int, field: str, device: int = 0) -> int:
+        return self.slot_offset(index, "device") + device * SIZES["vx_slot_device"] + OFFSETS["vx_slot_device", field]
 
-    def used(self) -> int:
-        return sum(self.get("usage", self.slot_device_offset(i, "used_bytes")) for i in range(SLOTS))
+    def used(self, field: str = "used_bytes", device: int = 0) -> int:
+        return sum(self.get("usage", self.slot_device_offset(i, field, device)) for i in range(SLOTS))
+
+    def unknown_frees(self) -> int:
+        return self.get("usage", OFFSETS["vx_usage", "unknown_frees"])
 
     def live_slots(self) -> list[int]:
         return [i for i in range(SLOTS) if self.get("usage", self.slot_offset(i, "state")) != 0]
