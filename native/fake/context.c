@@ -8,7 +8,9 @@
 #include "context.h"
 
 #include <stdlib.h>
+#include <string.h>
 
+#include "forget.h"
 #include "memory.h"
 
 #define MAX_DEPTH 64
@@ -42,6 +44,7 @@ CUresult vf_enter_driver(const char *call)
     CUresult r = CUDA_SUCCESS;
     if (!vf_initialised())
         return CUDA_ERROR_NOT_INITIALIZED;
+    vf_forget_at_fork();
     return vf_inject(call, &r) ? r : CUDA_SUCCESS;
 }
 
@@ -316,4 +319,10 @@ VF_EXPORT CUresult cuCtxGetCurrent(CUcontext *out)
         return CUDA_ERROR_INVALID_VALUE;
     *out = vf_current_context();
     return CUDA_SUCCESS;
+}
+
+void vf_contexts_forget(void)
+{
+    memset(payer, 0, sizeof payer);
+    stack.depth = 0;
 }

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "forget.h"
 #include "vmm.h"
 
 struct binding {
@@ -219,4 +220,9 @@ VF_EXPORT CUresult cuMulticastUnbind(CUmemGenericAllocationHandle handle,
     }
     vf_memory_unlock();
     return r;
+}
+
+void vf_multicast_forget(void)
+{
+    bindings = NULL;
 }

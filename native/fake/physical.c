@@ -4,8 +4,10 @@
  * such pages, 512 bytes at least each. The simulated driver knows no
  * fragmentation: the shared pages are as many as the small bytes need.
  */
+#include <string.h>
 #include <sys/mman.h>
 
+#include "forget.h"
 #include "memory.h"
 
 #define OWN_PAGES_BYTES VF_MIB
@@ -110,4 +112,9 @@ void *vf_map_low(uint64_t bytes)
 void vf_unmap(void *address, uint64_t bytes)
 {
     munmap(address, bytes);
+}
+
+void vf_physical_forget(void)
+{
+    memset(small, 0, sizeof small);
 }

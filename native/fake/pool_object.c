@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forget.h"
 #include "pool.h"
 
 static CUmemoryPool standard[VF_CARDS], current[VF_CARDS], of_host;
@@ -272,4 +273,11 @@ VF_EXPORT CUresult cuMemSetMemPool(CUmemLocation *location,
         type != CU_MEM_ALLOCATION_TYPE_PINNED)
         return CUDA_ERROR_NOT_SUPPORTED;
     return use("cuMemSetMemPool", location->id, pool, NULL);
+}
+
+void vf_pools_forget(void)
+{
+    memset(standard, 0, sizeof standard);
+    memset(current, 0, sizeof current);
+    of_host = NULL;
 }

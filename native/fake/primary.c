@@ -1,5 +1,8 @@
 /* Primary contexts: one a device, counted by retain and release. */
+#include <string.h>
+
 #include "context.h"
+#include "forget.h"
 #include "memory.h"
 
 static CUcontext primary[VF_CARDS]; /* made once, then kept for good */
@@ -140,4 +143,10 @@ VF_EXPORT CUresult cuDevicePrimaryCtxGetState(CUdevice device, unsigned *flags,
     *flags = wanted_flags[device];
     *active = vf_primary(device) != NULL;
     return CUDA_SUCCESS;
+}
+
+void vf_primaries_forget(void)
+{
+    memset(primary, 0, sizeof primary);
+    memset(wanted_flags, 0, sizeof wanted_flags);
 }

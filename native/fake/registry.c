@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "forget.h"
 #include "memory.h"
 
 struct handle {
@@ -198,4 +199,9 @@ void vf_handles_each(enum vf_handle kind, void (*visit)(void *, void *),
     for (size_t i = 0; i < list.count; i++)
         visit(list.item[i], argument);
     free(list.item);
+}
+
+void vf_registry_forget(void)
+{
+    ranges = handles = NULL;
 }

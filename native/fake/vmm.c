@@ -5,6 +5,7 @@
  * Chunks that can be exported are memory files of their own, all others parts
  * of one file, so that a program may have thousands.
  */
+#include "forget.h"
 #include "vmm.h"
 
 #include <fcntl.h>
@@ -277,4 +278,12 @@ VF_EXPORT CUresult cuMemImportFromShareableHandle(
         return CUDA_ERROR_OPERATING_SYSTEM;
     *out = (uintptr_t)chunk;
     return CUDA_SUCCESS;
+}
+
+void vf_chunks_forget(void)
+{
+    if (arena >= 0) /* the parent's file: a page of it would be shared */
+        close(arena);
+    arena = -1;
+    arena_end = 0;
 }

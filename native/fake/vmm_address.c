@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "forget.h"
 #include "vmm.h"
 
 struct reservation {
@@ -215,4 +216,9 @@ VF_EXPORT CUresult cuMemGetAccess(unsigned long long *flags,
         return CUDA_ERROR_INVALID_VALUE;
     *flags = range.flags;
     return CUDA_SUCCESS;
+}
+
+void vf_addresses_forget(void)
+{
+    reservations = NULL;
 }
