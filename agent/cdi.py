@@ -16,7 +16,6 @@ from typing import Any
 
 from agent import shm
 from agent.config import Config
-from agent.devices.port import Device
 from agent.enforce.modes.port import Grant, Mount
 from agent.enforce.place import LIBRARY
 from agent.state import write_whole
@@ -88,12 +87,12 @@ class CdiFiles:
         """How a container engine is asked for the lease's slice."""
         return f"{self.kind}={lease_id}"
 
-    def write(self, lease_id: str, *, uid: int, region: Path, card: Device, grant: Grant) -> Path:
+    def write(self, lease_id: str, *, uid: int, region: Path, grant: Grant) -> Path:
         """Whole or not at all; a later call replaces it, for containers that start after it."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if not self._preload.exists() or self._preload.read_text() != LIBRARY + "\n":
             write_whole(self._preload, LIBRARY + "\n", mode=0o644)
-        spec = self._spec(lease_id, uid=uid, region=region, card=card, grant=grant)
+        spec = self._spec(lease_id, uid=uid, region=region, grant=grant)
         path = self._path(lease_id)
         write_whole(path, json.dumps(spec, indent=2) + "\n", mode=0o644)
         return path
@@ -117,8 +116,8 @@ class CdiFiles:
     def _path(self, lease_id: str) -> Path:
         return self._folder / f"{self.vendor}-{CLASS}_{lease_id}.json"
 
-    def _spec(self, lease_id: str, *, uid: int, region: Path, card: Device, grant: Grant) -> dict[str, Any]:
-        nodes, files = _nodes(card, grant)
+    def _spec(self, lease_id: str, *, uid: int, region: Path, grant: Grant) -> dict[str, Any]:
+        nodes, files = _nodes(grant)
         mounts = [
             *self._injection.mounts(self._preload), Mount(str(region), f"{shm.REGION_ROOT}/{uid}", read_only=False),
             *files, *grant.mounts,
@@ -138,12 +137,12 @@ class CdiFiles:
         }
 
 
-def _nodes(card: Device, grant: Grant) -> tuple[list[dict[str, Any]], list[Mount]]:
+def _nodes(grant: Grant) -> tuple[list[dict[str, Any]], list[Mount]]:
     """Device nodes, and what stands for one but is a file: a simulated card."""
     nodes, files = [], []
     for name in grant.nodes:
-        path = Path(card.node_folder, name)
-        target = f"/dev/{name}"
+        path = Path("/dev", name)
+        target = str(path) if path.is_relative_to("/dev") else f"/dev/{path.name}"
         if path.is_char_device():
             number = path.stat().st_rdev
             node = {

@@ -159,7 +159,6 @@ class NvidiaPort:
             capacity_mib=memory_mib,
             capacity_permille=WHOLE_PERMILLE,
             nodes=_nodes(minor, simulated=simulated),
-            node_folder=os.environ.get("VXPU_FAKE_DIR", "/dev") if simulated else "/dev",
             simulated=simulated,
             card=card,
         )
@@ -218,7 +217,10 @@ def _bus_id(nvml: Nvml, uuid: str) -> str:
 def _nodes(minor: int | None, *, simulated: bool) -> tuple[str, ...]:
     if minor is None:
         return ()
-    return (f"vxpu-fake{minor}", "vxpu-fake-clock") if simulated else (f"nvidia{minor}", *CONTROL_NODES)
+    if simulated:
+        folder = os.environ.get("VXPU_FAKE_DIR", "/dev")
+        return (f"{folder}/vxpu-fake{minor}", f"{folder}/vxpu-fake-clock")
+    return (f"nvidia{minor}", *CONTROL_NODES)
 
 
 def _watch_all() -> Any:

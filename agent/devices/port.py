@@ -21,10 +21,11 @@ class Badge:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """What a door found. `icd`: the OpenCL driver that a slice of it sees; `nodes`: its names under /dev.
+    """What a door found. `icd`: the OpenCL driver that a slice of it sees; `nodes`: its names under /dev, or paths of
+    the host that a slice is to see there by their last part (a simulated card).
 
-    `fenced`: the machine's strict mode really covers this kind of device (a CPU by its cgroup). `node_folder` is
-    where `nodes` lie when it is not /dev (a simulated card); `card` is what only an NVIDIA card has.
+    `fenced`: the machine's strict mode really covers this kind of device (a CPU by its cgroup). `card` is what only an
+    NVIDIA card has.
     """
 
     key: str
@@ -41,7 +42,6 @@ class Device:
     simulated: bool = False
     note: str = ""
     readings: Mapping[str, Reading] = field(default_factory=dict)
-    node_folder: str = "/dev"
     card: CardReport | None = None
 
     @property

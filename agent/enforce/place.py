@@ -165,7 +165,8 @@ def _devices(root: str, place: Place) -> None:
     linux.mount("tmpfs", dev, "tmpfs", linux.MS_NOSUID, "size=64k,mode=755")
     for name in (*_DEVICES, *place.devices):
         if Path("/dev", name).exists():
-            _bind(f"/dev/{name}", f"{dev}/{name}", read_only=False)
+            shown = Path(name).name if name.startswith("/") else name
+            _bind(str(Path("/dev", name)), f"{dev}/{shown}", read_only=False)
     for name, target in (("fd", "/proc/self/fd"), ("stdin", "/proc/self/fd/0"), ("stdout", "/proc/self/fd/1"),
                          ("stderr", "/proc/self/fd/2"), ("ptmx", "pts/ptmx")):  # fmt: skip
         Path(dev, name).symlink_to(target)

@@ -17,7 +17,7 @@ class Unavailable(RuntimeError):
 
 @dataclass(frozen=True, slots=True)
 class SliceSpec:
-    """A slice as the node makes it. `icd` is the one OpenCL driver that it sees; `devices` are names under /dev.
+    """A slice as the node makes it. `icd` is the one OpenCL driver that it sees; `devices` as `Device.nodes`.
 
     `cpu_permille` is what of the host's processors it may take, in permille of one processor: None for a slice of
     the processors themselves (its share of `compute_units`), 0 for no quota, only its weight (a slice of a card).

@@ -60,7 +60,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What a slice gets of a card. `nodes` are names below the card's `node_folder`.
+    """What a slice gets of a card. `nodes` as those of `Device`.
 
     `share_permille` is what the library still has to hold, of what the mode hands out: 875 of a MIG instance that is
     2/7 of a card is 250 of the card. `inert`: the library is to stand aside.
