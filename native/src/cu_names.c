@@ -4,6 +4,7 @@
 #include "cu_real.h"
 #include "cu_table.h"
 #include "log.h"
+#include "vxpu/shim.h"
 
 /* Until a wrapper is written: undefined, and then NULL in the table below. */
 #define VX_CU(class, name, params) \
@@ -28,6 +29,16 @@ const struct vx_cu_entry vx_nv_entries[] = {
 };
 const unsigned vx_cu_entry_count = sizeof vx_cu_entries / sizeof *vx_cu_entries;
 const unsigned vx_nv_entry_count = sizeof vx_nv_entries / sizeof *vx_nv_entries;
+
+/* An undefined weak one may be bound to the driver's: not ours then. */
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char _end[] __attribute__((visibility("hidden")));
+
+void *vx_cu_own(const struct vx_cu_entry *e)
+{
+    const char *p = e->wrapper;
+    return p >= __ehdr_start && p < _end ? e->wrapper : NULL;
+}
 
 /* "cuFoo_v3_ptsz" -> length of "cuFoo". */
 static size_t base_length(const char *name)
@@ -67,8 +78,13 @@ void *vx_cu_wrapper_of(const char *name)
     const struct vx_cu_entry *e = entries_for(name, &count);
     for (unsigned i = 0; i < count; i++)
         if (strcmp(e[i].name, name) == 0)
-            return e[i].wrapper;
+            return vx_cu_own(&e[i]);
     return NULL;
+}
+
+void *vxpu_wrapper(const char *name)
+{
+    return vx_cu_wrapper_of(name);
 }
 
 enum vx_name vx_cu_name(const char *name)
@@ -81,8 +97,8 @@ enum vx_name vx_cu_name(const char *name)
         if (strncmp(e[i].name, name, base) != 0)
             continue;
         if (strcmp(e[i].name, name) == 0)
-            return e[i].wrapper ? VX_NAME_HOOKED : VX_NAME_OTHER;
-        if (e[i].wrapper && base_length(e[i].name) == base)
+            return vx_cu_own(&e[i]) ? VX_NAME_HOOKED : VX_NAME_OTHER;
+        if (vx_cu_own(&e[i]) && base_length(e[i].name) == base)
             what = VX_NAME_VARIANT;
     }
     return what;

@@ -45,9 +45,10 @@ static CUresult look_up(query real, const char *symbol, void **function,
     CUresult r = real(symbol, function, version, flags, status);
     if (r != CUDA_SUCCESS || swap(symbol, function))
         return r;
+    /* From CUDA 12 on a miss is told by the status alone. */
     if (status)
         *status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
-    return CUDA_ERROR_NOT_FOUND;
+    return CUDA_SUCCESS;
 }
 
 CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version,

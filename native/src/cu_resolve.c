@@ -101,8 +101,7 @@ static void *behind_shim(void *handle)
     void *(*real)(void);
     void *p = vx_libc_dlsym()(handle, "vxpu_shim_real");
     memcpy(&real, &p, sizeof real);
-    void *driver = p ? real() : NULL;
-    return driver ? driver : handle;
+    return p ? real() : handle;
 }
 
 /*
@@ -122,9 +121,9 @@ static void add_call(struct driver *d, const struct vx_cu_entry *e, void *found,
         next = driver;
     if (next)
         memcpy((char *)d + e->offset, &next, sizeof next);
-    learn(d, driver, e->wrapper);
-    learn(d, shim, e->wrapper);
-    learn(d, next, e->wrapper);
+    learn(d, driver, vx_cu_own(e));
+    learn(d, shim, vx_cu_own(e));
+    learn(d, next, vx_cu_own(e));
 }
 
 static void *find_library(const struct library *l)
@@ -141,10 +140,10 @@ static void *find_library(const struct library *l)
 static struct driver *make_driver(const struct library *l)
 {
     void *found = find_library(l);
-    struct driver *d = found ? calloc(1, sizeof *d) : NULL;
+    void *own = found ? behind_shim(found) : NULL;
+    struct driver *d = own ? calloc(1, sizeof *d) : NULL;
     if (!d)
         return NULL;
-    void *own = behind_shim(found);
     memcpy(d, l->absent, l->size);
     d->self = vx_libc_dlsym()(own, l->probe);
     for (unsigned i = 0; i < *l->count; i++)
