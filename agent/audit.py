@@ -1,18 +1,22 @@
 """What a slice does beside its limiter: processes that compute without a slot, and files that were tampered with.
 
-An event, not a verdict: on a CPU the kernel's fence holds and the meter counts whatever the library sees. Processes
-come from the slice's own group; what the guest wrote into its slots is only compared with them.
+An event, not a verdict: on a CPU the kernel's fence holds and the meter counts whatever the library sees; on a card the
+operator may say that it ends the process (`escape=kill`). Processes come from the slice's own group; what the guest
+wrote into its slots is only compared with them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from agent.enforce.port import Enforcer, SliceSpec
 from agent.host import ProcessView, view_process
 from agent.region import Damaged, UsageHints
+from vxpu.units import MIB
 
 UNREGISTERED_CPU_NS = 200_000_000
+NOBODY: Mapping[int, int] = {}
 
 
 @dataclass(slots=True)
@@ -24,11 +28,16 @@ class Audit:
     reported: set[tuple[int, int]] = field(default_factory=set)
     damage: str = ""
     oom_kills: int | None = None
+    escape: str = "report"
 
-    def look(self, enforcer: Enforcer, spec: SliceSpec) -> list[str]:
+    def look(self, enforcer: Enforcer, spec: SliceSpec, *, users: Mapping[int, int] = NOBODY) -> list[str]:
+        """`users`: of a slice of a card, the pids that its driver lists on it, with their bytes."""
         hints, events = self._look_at_region(enforcer, spec)
         views = [view for pid in enforcer.processes(spec) if (view := view_process(pid)) is not None]
-        events += self._look_at_processes(views, hints)
+        if spec.card is None:
+            events += self._look_at_processes(views, hints)
+        elif not spec.card.inert:
+            events += self._look_at_card(enforcer, spec, [view for view in views if view.pid in users], hints, users)
         kills = enforcer.sample(spec).oom_kills
         if self.oom_kills is not None and kills > self.oom_kills:
             events.append(f"memory_fence: {kills - self.oom_kills} process(es) ended by the kernel at the memory cap")
@@ -44,6 +53,35 @@ class Audit:
             return None, events
         self.damage = ""
         return hints, []
+
+    def _look_at_card(
+        self, enforcer: Enforcer, spec: SliceSpec, views: list[ProcessView], hints: UsageHints | None,
+        users: Mapping[int, int],
+    ) -> list[str]:  # fmt: skip
+        """A process has its slot before it has a context, so one that is seen twice without a slot has none.
+
+        It is billed all the same, for the meter asks the driver. Without a readable slot table nobody is killed: the
+        damage is said, and it may be another's doing.
+        """
+        slots = {(slot.ns_pid, slot.start_ticks) for slot in hints.slots} if hints else set()
+        bare = [view for view in views if (view.ns_pid, view.start_ticks) not in slots]
+        names = {(view.pid, view.start_ticks) for view in bare}
+        events = []
+        for view in bare:
+            name = (view.pid, view.start_ticks)
+            if name not in self.suspects or name in self.reported:
+                continue
+            self.reported.add(name)
+            is_killed = (
+                self.escape == "kill" and hints is not None and enforcer.end_process(spec, view.pid, view.start_ticks)
+            )
+            events.append(
+                f"unregistered_use: process {view.ns_pid} ({view.command}) is on the card "
+                f"({users[view.pid] // MIB} MiB) without a slot of the limiter{'; killed' if is_killed else ''}"
+            )
+        self.suspects = names
+        self.reported &= names
+        return events
 
     def _look_at_processes(self, views: list[ProcessView], hints: UsageHints | None) -> list[str]:
         slots = {(slot.ns_pid, slot.start_ticks) for slot in hints.slots} if hints else set()

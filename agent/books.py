@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from agent.clock import ServerClock
-from agent.enforce.cgroup import CgroupSample
-from agent.host import WaitingTime, host_time
+from agent.gauge import Counters
 from agent.meter import Meter, Sample, Terms, Window, advance, begin, finish, next_border_ns
 from agent.spool import Spool
 from agent.usage import FIRST_HASH, chain_hash, to_event
@@ -46,15 +45,14 @@ class Books:
         self.node_id = node_id
         self.boot = boot
         self.closed: dict[str, int] = {}
-        self._waiting: dict[str, WaitingTime] = {}
         self._pages = {lease_id: self._adopt(Page.from_json(data)) for lease_id, data in spool.meters.items()}
 
     def _adopt(self, page: Page) -> Page:
         """After a reboot neither the monotonic clock nor any counter goes on: nothing was granted meanwhile."""
         if page.boot == self.boot:
             return page
-        last = replace(page.meter.last, mono_ns=time.monotonic_ns(), cpu_ns=0, throttled_ns=0, waiting_ns=0,
-                       host_idle_ns=0, host_total_ns=0)  # fmt: skip
+        last = replace(page.meter.last, mono_ns=time.monotonic_ns(), compute_ns=0, throttled_ns=0, waiting_ns=0,
+                       idle_ns=0, whole_ns=0)  # fmt: skip
         return replace(page, boot=self.boot, meter=replace(page.meter, last=last))
 
     def __contains__(self, lease_id: str) -> bool:
@@ -77,9 +75,9 @@ class Books:
         """Windows that the server has not acknowledged, per lease."""
         return Counter(identity.rpartition("/")[0] for identity, _ in self.spool.batch(sys.maxsize))
 
-    def open(self, lease_id: str, counters: CgroupSample, pids: list[int], terms: Terms, *, window_s: int) -> None:
+    def open(self, lease_id: str, counters: Counters, terms: Terms, *, window_s: int) -> None:
         """Begin to meter; a lease that was metered here before (another token, a repair) goes on where it stopped."""
-        sample = self._sample(lease_id, counters, pids)
+        sample = self._sample(lease_id, counters)
         known = self._pages.get(lease_id)
         if known is not None:
             self._fold(lease_id, sample, terms)
@@ -88,23 +86,22 @@ class Books:
         self._pages[lease_id] = page
         self.spool.record_meter(lease_id, page.to_json())
 
-    def tick(self, lease_id: str, counters: CgroupSample | None, pids: list[int]) -> None:
-        """Fold in a sample; closed windows go to the spool. `counters` None: the group is gone, its last ones stand."""
+    def tick(self, lease_id: str, counters: Counters | None) -> None:
+        """Fold in a sample; closed windows go to the spool. `counters` None: unreadable, the last ones stand."""
         page = self._pages[lease_id]
-        self._fold(lease_id, self._sample(lease_id, counters, pids), page.meter.terms)
+        self._fold(lease_id, self._sample(lease_id, counters), page.meter.terms)
 
-    def change(self, lease_id: str, counters: CgroupSample | None, pids: list[int], **terms: Any) -> None:
+    def change(self, lease_id: str, counters: Counters | None, **terms: Any) -> None:
         """New terms from now on (share_permille, memory_mib, token, open, state)."""
         page = self._pages[lease_id]
-        self._fold(lease_id, self._sample(lease_id, counters, pids), replace(page.meter.terms, **terms))
+        self._fold(lease_id, self._sample(lease_id, counters), replace(page.meter.terms, **terms))
 
-    def close(self, lease_id: str, counters: CgroupSample | None) -> None:
+    def close(self, lease_id: str, counters: Counters | None) -> None:
         """The lease ended: its last window is closed early. `counters` None: they went with the slice."""
         page = self._pages.pop(lease_id, None)
-        self._waiting.pop(lease_id, None)
         if page is None:
             return
-        sample = page.meter.last if counters is None else self._sample(lease_id, counters, [])
+        sample = page.meter.last if counters is None else self._sample(lease_id, counters)
         page, events = self._events(lease_id, page, finish(page.meter, sample, window_s=page.window_s))
         self.closed[lease_id] = page.seq
         self.spool.record_last(lease_id, events)
@@ -137,20 +134,18 @@ class Books:
             page = replace(page, seq=page.seq + 1, prev_hash=chain_hash(text))
         return page, events
 
-    def _sample(self, lease_id: str, counters: CgroupSample | None, pids: list[int]) -> Sample:
+    def _sample(self, lease_id: str, counters: Counters | None) -> Sample:
         mono_ns = time.monotonic_ns()
         if counters is None:
             return replace(self._pages[lease_id].meter.last, at_ns=self.clock.now_ns(mono_ns), mono_ns=mono_ns)
-        host = host_time()
-        waiting = self._waiting.setdefault(lease_id, WaitingTime())
         return Sample(
             at_ns=self.clock.now_ns(mono_ns),
             mono_ns=mono_ns,
-            cpu_ns=counters.cpu_ns,
+            compute_ns=counters.compute_ns,
             throttled_ns=counters.throttled_ns,
-            waiting_ns=waiting.update(pids) if pids else waiting.total_ns,
-            host_idle_ns=host.idle_ns,
-            host_total_ns=host.total_ns,
+            waiting_ns=counters.waiting_ns,
+            idle_ns=counters.idle_ns,
+            whole_ns=counters.whole_ns,
             memory_bytes=counters.memory_bytes,
             peak_bytes=counters.peak_bytes,
         )

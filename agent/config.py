@@ -15,6 +15,10 @@ ROOT = Path(__file__).resolve().parents[1]
 UID_FIRST = 61000
 UID_LAST = 64999
 
+CHOICES = {
+    "compute_mode": ("leave", "exclusive"), "lend": ("hard", "work-conserving"), "escape": ("report", "kill"),
+}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class CardPolicy:
@@ -46,10 +50,9 @@ class CardPolicy:
             name, _, value = word.partition("=")
             given[name.replace("-", "_")] = value
         policy = cls(**{name: _setting(cls, name, value) for name, value in given.items()})
-        if policy.lend not in {"hard", "work-conserving"} or policy.escape not in {"report", "kill"}:
-            raise ValueError("lend is hard or work-conserving; escape is report or kill")
-        if policy.compute_mode not in {"leave", "exclusive"}:
-            raise ValueError("compute-mode is leave or exclusive")
+        for name, allowed in CHOICES.items():
+            if getattr(policy, name) not in allowed:
+                raise ValueError(f"{name} is {' or '.join(allowed)}, not {getattr(policy, name)!r}")
         return policy
 
 
@@ -89,6 +92,7 @@ class Config:
     card_cpu_permille: int = 0
     card_mode: str = "auto"
     cards: CardPolicy = CardPolicy()
+    fake_driver: Path = ROOT / "native" / "build" / "fake"
     host_reserve_permille: int = 250
     audit_s: float = 2.0
     sample_s: float = 1.0

@@ -18,12 +18,16 @@ import httpx
 
 from agent import status
 from agent.books import Books
+from agent.card_leases import CardLeases
+from agent.cards import Cards
+from agent.cdi import open_cdi
 from agent.client import FromProgram, Link, ToProgram, post_usage
 from agent.clock import Anchor, ServerClock
 from agent.config import Config
 from agent.credential import Credential, NotEnrolled
 from agent.devices.inventory import Inventory
 from agent.doorway import Doorway
+from agent.enforce.modes.choose import open_sharing
 from agent.enforce.port import Enforcer
 from agent.enforce.select import open_enforcer
 from agent.host import boot_id
@@ -84,12 +88,15 @@ class Daemon:
         self.inventory = Inventory(self.config)
         self.inventory.discover()
         self.spool = Spool(self.config.state_dir / "spool", crash_point=self.at)
+        cards = self._open_cards()
         books = Books(self.spool, self.clock, node_id=self.credential.node_id, boot=self.boot)
         self.keeper = Keeper(
             self.config, state=State.load(self.config.state_dir / "slices.json"), enforcer=self.enforcer, books=books,
-            devices=self.inventory.devices, at=self.at,
+            cards=cards, devices=self.inventory.devices, at=self.at,
         )  # fmt: skip
         self.keeper.adopt()
+        cards.forget_others(set(self.keeper.state.slices))
+        cards.cards.start()
         self.link = Link(self.credential, self.clock, self, boot=self.boot)
         self.doorway = Doorway(
             self.config, state=self.keeper.state, enforcer=self.enforcer, credential=self.credential,
@@ -101,6 +108,15 @@ class Daemon:
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
         sys.stderr.write(f"vxpu-agent: {self.credential.node_id}: {self.enforcer.isolation}: {self.enforcer.detail}\n")
         await self._serve()
+
+    def _open_cards(self) -> CardLeases:
+        """What slices of cards need, whether or not there is a card here now."""
+        door = self.inventory.nvidia
+        return CardLeases(
+            self.config, self.enforcer, door=door, sharing=open_sharing(self.config, door, self.enforcer),
+            cdi=open_cdi(self.config), cards=Cards(door, self.enforcer, self.config.cards),
+            devices=self.inventory.devices,
+        )  # fmt: skip
 
     async def _serve(self) -> None:
         tasks = [
@@ -125,6 +141,7 @@ class Daemon:
 
     async def _wind_up(self) -> None:
         """Ordered end: slices stay for the next agent, or end with this one (`on_stop`); usage is sent if it can be."""
+        await asyncio.to_thread(self.keeper.cards.cards.stop)
         self.keeper.sample_all()
         if self.config.on_stop == "end":
             await asyncio.to_thread(self.keeper.vacate, reason="node_stopped", grace_s=self.grace_s)
@@ -183,7 +200,9 @@ class Daemon:
         return Sync(
             seq=seq,
             sent_at=datetime.fromtimestamp(self.clock.now_ns(time.monotonic_ns()) / SECOND_NS, UTC),
-            devices=self.inventory.reports(isolation=self.enforcer.isolation, detail=self.enforcer.detail),
+            devices=self.inventory.reports(
+                isolation=self.enforcer.isolation, detail=self.enforcer.detail, badge=self.keeper.cards.sharing.badge
+            ),
             leases=reports,
         )
 

@@ -151,6 +151,8 @@ class Doorway:
         if not self.enforcer.has_namespaces:
             del fixed["OCL_ICD_VENDORS"]
             fixed["LD_PRELOAD"] = str(self.config.library)
+        if record.card is not None:
+            fixed |= dict(record.card.environment)
         return {**base_environment(), **asked, **fixed}
 
     def _spawn(self, work: Coroutine[None, None, None]) -> None:

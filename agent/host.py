@@ -26,6 +26,11 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
+def start_ticks(pid: int) -> int:
+    """Field 22 of /proc/<pid>/stat: with the pid it names one process for good. Raises FileNotFoundError."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessView:
     """One process as the host sees it; `ns_pid` as its own innermost namespace does."""

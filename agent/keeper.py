@@ -15,11 +15,13 @@ from dataclasses import replace
 from agent import reconcile
 from agent.audit import Audit
 from agent.books import Books
+from agent.card_leases import CardLeases
 from agent.config import UID_FIRST, UID_LAST, Config
 from agent.devices.port import Device
-from agent.enforce.cgroup import CgroupSample
 from agent.enforce.launcher import LaunchFailed
+from agent.enforce.modes.port import CannotShare
 from agent.enforce.port import Enforcer
+from agent.gauge import Counters, Gauge
 from agent.host import uids_in_use
 from agent.meter import Terms
 from agent.state import SliceRecord, State
@@ -40,13 +42,15 @@ class Keeper:
     """One owner of state, enforcer and books. Not thread-safe."""
 
     def __init__(
-        self, config: Config, *, state: State, enforcer: Enforcer, books: Books, devices: dict[str, Device],
-        at: Callable[[str], None],
+        self, config: Config, *, state: State, enforcer: Enforcer, books: Books, cards: CardLeases,
+        devices: dict[str, Device], at: Callable[[str], None],
     ) -> None:  # fmt: skip
         self.config = config
         self.state = state
         self.enforcer = enforcer
         self.books = books
+        self.cards = cards
+        self.gauge = Gauge(enforcer, cards.cards)
         self.devices = devices
         self.at = at
         self.events: dict[str, deque[str]] = {}
@@ -63,9 +67,10 @@ class Keeper:
         for record in list(self.state.slices.values()):
             if record.state in {LeaseState.READY, LeaseState.SUSPENDED}:
                 try:
+                    self.cards.adopt(record)
                     self._repair(record.lease_id)
                     self.enforcer.close_gate(self.state.slices[record.lease_id].spec, closed=record.gate_closed)
-                except (OSError, LaunchFailed) as error:  # the cycle finds it not holding and tries again
+                except (OSError, LaunchFailed, CannotShare) as error:  # the cycle finds it not holding and tries again
                     self.say(record.lease_id, f"adopt_failed: {error}")
 
     def observe(self) -> list[reconcile.Observed]:
@@ -95,7 +100,7 @@ class Keeper:
         try:
             self._do(action, now_ns)
             self._retry_ns.pop(lease_id, None)
-        except (OSError, LaunchFailed, NoRoom) as error:
+        except (OSError, LaunchFailed, NoRoom, CannotShare) as error:
             self.say(lease_id, f"{type(action).__name__.lower()}_failed: {error}")
             self._retry_ns[lease_id] = now_ns + RETRY_NS
             if isinstance(action, reconcile.Prepare):
@@ -128,13 +133,13 @@ class Keeper:
             record = self._new_record(lease)
             self.state.put(record)
         self.at("slice.recorded")
+        record = self.cards.prepare(record)
+        self.state.put(record)
         holder = self.enforcer.prepare(record.spec, None)
         self.at("slice.made")
         terms = Terms(record.share_permille, record.memory_mib, record.compute_units, record.token)
-        self.books.open(
-            lease.lease_id, self.enforcer.sample(record.spec), self.enforcer.processes(record.spec), terms,
-            window_s=self.window_s,
-        )  # fmt: skip
+        self.books.open(lease.lease_id, self.gauge.read(record) or Counters(0), terms, window_s=self.window_s)
+        self._watch(record)
         self.at("slice.metered")
         self.state.put(replace(
             record, state=LeaseState.READY, version=lease.version, holder_pid=holder.pid,
@@ -150,7 +155,7 @@ class Keeper:
         return SliceRecord(
             lease_id=lease.lease_id, token=lease.token, version=0, state=LeaseState.PREPARING,
             device_key=device.key, uid=self._free_uid(), memory_mib=lease.slice.memory_mib,
-            share_permille=lease.slice.share_permille, compute_units=device.compute_units, icd=device.icd,
+            share_permille=lease.slice.share_permille, compute_units=device.time_units, icd=device.icd,
             devices=device.nodes, ends_at_ns=reconcile.end_ns(lease),
             cpu_permille=self.config.card_cpu_permille if device.kind == DeviceKind.NVIDIA else None,
         )  # fmt: skip
@@ -169,18 +174,24 @@ class Keeper:
     def _repair(self, lease_id: str) -> None:
         record = self.state.slices[lease_id]
         holder = self.enforcer.prepare(record.spec, record.holder)
-        self.state.change(lease_id, holder_pid=holder.pid, holder_ticks=holder.start_ticks)
+        self._watch(self.state.change(lease_id, holder_pid=holder.pid, holder_ticks=holder.start_ticks))
+
+    def _watch(self, record: SliceRecord) -> None:
+        """Take a slice of a card into the thread that meters cards; once is enough, again does no harm."""
+        last = self.books.latest(record.lease_id)
+        unfenced = self.cards.made(record, busy_ns=last.compute_ns if last is not None else 0)
+        if unfenced:
+            self.say(record.lease_id, f"memory_unfenced: {unfenced}")
 
     def _adjust(self, lease: DesiredLease) -> None:
         record = self.state.slices[lease.lease_id]
         wanted = lease.slice
         same = (wanted.memory_mib, wanted.share_permille) == (record.memory_mib, record.share_permille)
         if not same:
+            sized = self.cards.resize(record, memory_mib=wanted.memory_mib, share_permille=wanted.share_permille)
             self._change_terms(record, share_permille=wanted.share_permille, memory_mib=wanted.memory_mib)
-        self.state.change(
-            lease.lease_id, version=lease.version, ends_at_ns=reconcile.end_ns(lease),
-            memory_mib=wanted.memory_mib, share_permille=wanted.share_permille,
-        )  # fmt: skip
+            record = sized
+        self.state.put(replace(record, version=lease.version, ends_at_ns=reconcile.end_ns(lease)))
         self.at("slice.adjusted")
         if not same:
             self._apply_limits(lease.lease_id)
@@ -188,6 +199,7 @@ class Keeper:
     def _apply_limits(self, lease_id: str) -> None:
         record = self.state.slices[lease_id]
         short = not self.enforcer.resize(record.spec)
+        self._watch(record)
         if short != record.limits_short:
             self.state.change(lease_id, limits_short=short)
 
@@ -215,23 +227,25 @@ class Keeper:
         if record.end_reason != "superseded":
             self.books.close(lease_id, self._counters(record))
         elif lease_id in self.books:
-            self.books.tick(lease_id, self._counters(record), [])
+            self.books.tick(lease_id, self._counters(record))
+        self.cards.cards.forget(lease_id)
         self.at("slice.settled")
         if self.enforcer.remove(record.spec):
             self.at("slice.removed")
+            self.cards.release(record)
             self.audits.pop(lease_id, None)
+            self.gauge.forget(lease_id)
             self.state.end(lease_id, windows_closed=self.books.windows_closed(lease_id))
 
-    def _counters(self, record: SliceRecord) -> CgroupSample | None:
-        """None when the group is gone: removed before a crash, by a reboot, or by somebody's hand."""
+    def _counters(self, record: SliceRecord) -> Counters | None:
+        """None when the group is gone (removed before a crash, by a reboot, by somebody's hand) or a card is silent."""
         try:
-            return self.enforcer.sample(record.spec)
+            return self.gauge.read(record)
         except FileNotFoundError:
             return None
 
     def _change_terms(self, record: SliceRecord, **terms: object) -> None:
-        pids = self.enforcer.processes(record.spec)
-        self.books.change(record.lease_id, self._counters(record), pids, **terms)
+        self.books.change(record.lease_id, self._counters(record), **terms)
 
     def vacate(self, *, reason: str, grace_s: float) -> None:
         """The node's agent stops for good: end every slice, but remember the leases for the next start."""
@@ -244,7 +258,9 @@ class Keeper:
             time.sleep(0.02)
         for record in list(self.state.slices.values()):
             self.enforcer.kill(record.spec)
+            self.cards.cards.forget(record.lease_id)
             self.enforcer.remove(record.spec)
+            self.cards.release(record)
             if record.state in {LeaseState.READY, LeaseState.SUSPENDED}:
                 self.state.change(record.lease_id, state=LeaseState.PREPARING, gate_closed=False)
 
@@ -257,8 +273,7 @@ class Keeper:
         for record in self.state.slices.values():
             if record.lease_id in self.books:
                 try:
-                    pids = self.enforcer.processes(record.spec)
-                    self.books.tick(record.lease_id, self._counters(record), pids)
+                    self.books.tick(record.lease_id, self._counters(record))
                 except OSError as error:
                     self.say(record.lease_id, f"sample_failed: {error}")
 
@@ -266,11 +281,24 @@ class Keeper:
         for record in self.state.slices.values():
             if record.state == LeaseState.READY:
                 try:
-                    found = self.audits.setdefault(record.lease_id, Audit()).look(self.enforcer, record.spec)
+                    audit = self.audits.setdefault(record.lease_id, Audit(escape=self.config.cards.escape))
+                    found = audit.look(self.enforcer, record.spec, users=self.cards.cards.users(record.lease_id))
                 except OSError as error:
                     found = [f"audit_failed: {error}"]
                 for event in found:
                     self.say(record.lease_id, event)
+        for name, event in self.cards.take_events():
+            self._say_of(name, event)
+
+    def _say_of(self, name: str, event: str) -> None:
+        """Of a lease, or of a card: then to every slice on it."""
+        on_it = [
+            record.lease_id for record in self.state.slices.values() if name in {record.lease_id, record.device_key}
+        ]
+        for lease_id in on_it:
+            self.say(lease_id, event)
+        if not on_it:
+            sys.stderr.write(f"{time.strftime('%H:%M:%S')} {name} {event}\n")
 
     def say(self, lease_id: str, event: str) -> None:
         """Keep an event for the server and tell the log; the same words come again after a minute at the soonest."""
@@ -287,7 +315,8 @@ class Keeper:
         found = [
             LeaseReport(
                 lease_id=record.lease_id, token=record.token, version=record.version, state=record.state,
-                isolation=isolation, reason=record.end_reason, events=self._first_events(record.lease_id),
+                isolation=record.isolation(isolation), reason=record.end_reason,
+                events=self._first_events(record.lease_id),
             )
             for record in self.state.slices.values()
         ]  # fmt: skip

@@ -14,8 +14,9 @@ from vxpu.states import LeaseState
 from vxpu.units import MIB
 
 SECOND_NS = 1_000_000_000
+FORMER_NAMES = {"cpu_ns": "compute_ns", "host_idle_ns": "idle_ns", "host_total_ns": "whole_ns"}
 CONTENDED_SHORT_PERMILLE = 980
-CONTENDED_HOST_IDLE_PERMILLE = 50
+CONTENDED_IDLE_PERMILLE = 50
 CONTENDED_WAITING_PERMILLE = 100
 
 
@@ -23,16 +24,17 @@ CONTENDED_WAITING_PERMILLE = 100
 class Sample:
     """Counters at one instant, each since it began. `at_ns` is server time; lengths come from `mono_ns`.
 
-    `waiting_ns` sums what the slice's threads waited for a processor; `host_*_ns` are all the host's processors.
+    `compute_ns` is time of the device: of its processors, or of the card. `waiting_ns` sums how long the slice's work
+    stood in line for it; `idle_ns` of `whole_ns` is how much of the device nobody used (gauge.py).
     """
 
     at_ns: int
     mono_ns: int
-    cpu_ns: int
+    compute_ns: int
     throttled_ns: int = 0
     waiting_ns: int = 0
-    host_idle_ns: int = 0
-    host_total_ns: int = 0
+    idle_ns: int = 0
+    whole_ns: int = 0
     memory_bytes: int = 0
     peak_bytes: int | None = None
 
@@ -53,13 +55,13 @@ class Terms:
 class Tally:
     """Sums of one window in the counters' own units, with the remainders that the window before left."""
 
-    cpu_ns: int = 0
+    compute_ns: int = 0
     granted_permille_ns: int = 0
     granted_mib_ns: int = 0
     throttled_ns: int = 0
     waiting_ns: int = 0
-    host_idle_ns: int = 0
-    host_total_ns: int = 0
+    idle_ns: int = 0
+    whole_ns: int = 0
     peak_bytes: int = 0
 
     def plus(self, other: Tally) -> Tally:
@@ -88,7 +90,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """Remainders: cpu_ns x 1000 below compute_units x 1e9; permille-ns and MiB-ns below 1e9; ns below 1e6."""
+    """Remainders: compute_ns x 1000 below compute_units x 1e9; permille-ns and MiB-ns below 1e9; ns below 1e6."""
 
     used: int = 0
     granted: int = 0
@@ -111,11 +113,17 @@ class Meter:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
+        data = {**data, "last": _renamed(data["last"]), "tally": _renamed(data["tally"])}
         terms = {**data["terms"], "state": LeaseState(data["terms"]["state"])}
         return cls(
             last=Sample(**data["last"]), terms=Terms(**terms), start_s=data["start_s"], tally=Tally(**data["tally"]),
             carry=Carry(**data["carry"]),
         )  # fmt: skip
+
+
+def _renamed(fields: dict[str, Any]) -> dict[str, Any]:
+    """What an agent of before the cards left in its spool has the names of processors."""
+    return {FORMER_NAMES.get(name, name): value for name, value in fields.items()}
 
 
 def begin(sample: Sample, terms: Terms, *, window_s: int) -> Meter:
@@ -164,7 +172,7 @@ def _grid(at_ns: int, window_s: int) -> int:
 
 def _skip_empty(state: Meter, total: Tally, done: Tally, end_ns: int, window_s: int) -> Meter:
     """A long silence of which nothing is left to spread needs no loop over its windows."""
-    if done.cpu_ns == total.cpu_ns and done.granted_permille_ns == total.granted_permille_ns:
+    if done.compute_ns == total.compute_ns and done.granted_permille_ns == total.granted_permille_ns:
         return replace(state, start_s=max(state.start_s, _grid(end_ns, window_s)))
     return state
 
@@ -181,13 +189,13 @@ def _between(meter: Meter, sample: Sample) -> Tally:
     if sample.peak_bytes is not None and sample.peak_bytes != last.peak_bytes:
         peaks.append(sample.peak_bytes)  # the record was broken (or begun) in this interval
     return Tally(
-        cpu_ns=rise("cpu_ns"),
+        compute_ns=rise("compute_ns"),
         granted_permille_ns=terms.share_permille * length,
         granted_mib_ns=terms.memory_mib * length,
         throttled_ns=rise("throttled_ns"),
         waiting_ns=max(0, sample.waiting_ns - last.waiting_ns),
-        host_idle_ns=rise("host_idle_ns"),
-        host_total_ns=rise("host_total_ns"),
+        idle_ns=rise("idle_ns"),
+        whole_ns=rise("whole_ns"),
         peak_bytes=max(peaks),
     )
 
@@ -205,7 +213,7 @@ def _less(total: Tally, done: Tally) -> Tally:
 
 def _close(meter: Meter, window_s: int) -> tuple[Meter, Window]:
     tally, terms, carry = meter.tally, meter.terms, meter.carry
-    used, used_rest = divmod(tally.cpu_ns * 1000 + carry.used, terms.compute_units * SECOND_NS)
+    used, used_rest = divmod(tally.compute_ns * 1000 + carry.used, terms.compute_units * SECOND_NS)
     granted, granted_rest = divmod(tally.granted_permille_ns + carry.granted, SECOND_NS)
     mib, mib_rest = divmod(tally.granted_mib_ns + carry.mib, SECOND_NS)
     throttled, throttled_rest = divmod(tally.throttled_ns + carry.throttled, 1_000_000)
@@ -226,7 +234,7 @@ def _close(meter: Meter, window_s: int) -> tuple[Meter, Window]:
 
 
 def _is_contended(tally: Tally, *, used: int, granted: int, window_ns: int) -> bool:
-    """Other load kept the slice from its share: it got less, its threads stood in line, and the host had no idle CPU.
+    """Other load kept the slice from its share: it got less, its work stood in line, and the device had nothing idle.
 
     All three are needed. A slice that asked for less does not stand in line, and one that its own quota held back had
     its share.
@@ -234,5 +242,5 @@ def _is_contended(tally: Tally, *, used: int, granted: int, window_ns: int) -> b
     return (
         used * 1000 < granted * CONTENDED_SHORT_PERMILLE
         and tally.waiting_ns * 1000 >= window_ns * CONTENDED_WAITING_PERMILLE
-        and tally.host_idle_ns * 1000 < tally.host_total_ns * CONTENDED_HOST_IDLE_PERMILLE
+        and tally.idle_ns * 1000 < tally.whole_ns * CONTENDED_IDLE_PERMILLE
     )

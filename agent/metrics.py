@@ -15,7 +15,8 @@ class SliceFigures:
     mode: str
     memory_limit_bytes: int
     share_ratio: str
-    cpu_seconds: str
+    cpu_seconds: str | None
+    card_seconds: str | None
     throttled_seconds: str
     memory_bytes: int | None
     age_seconds: str
@@ -23,9 +24,10 @@ class SliceFigures:
 
 _HELP = {
     "vxpu_slice_memory_limit_bytes": ("gauge", "Memory that the slice may take."),
-    "vxpu_slice_memory_bytes": ("gauge", "Memory in use, from the slice's control group."),
+    "vxpu_slice_memory_bytes": ("gauge", "Memory in use: of the control group, or on the card."),
     "vxpu_slice_share_ratio": ("gauge", "Compute share of the device that the slice may take."),
     "vxpu_slice_cpu_seconds_total": ("counter", "Processor time used, from the slice's control group."),
+    "vxpu_slice_card_seconds_total": ("counter", "Time of the card used, from the card's driver by process."),
     "vxpu_slice_throttled_seconds_total": ("counter", "Time that the kernel held the slice back at its share."),
     "vxpu_slice_sample_age_seconds": ("gauge", "Age of the figures of this slice."),
 }
@@ -60,6 +62,7 @@ def _value(one: SliceFigures, name: str) -> int | str | None:
         "vxpu_slice_memory_bytes": one.memory_bytes,
         "vxpu_slice_share_ratio": one.share_ratio,
         "vxpu_slice_cpu_seconds_total": one.cpu_seconds,
+        "vxpu_slice_card_seconds_total": one.card_seconds,
         "vxpu_slice_throttled_seconds_total": one.throttled_seconds,
         "vxpu_slice_sample_age_seconds": one.age_seconds,
     }[name]

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
-from agent.enforce.port import Holder, SliceSpec
-from vxpu.states import LeaseState
+from agent.enforce.port import Holder, SliceCard, SliceSpec
+from vxpu.states import Isolation, LeaseState
 
 ENDED_KEPT = 1000
 
@@ -37,14 +37,19 @@ class SliceRecord:
     end_reason: str = ""
     limits_short: bool = False
     cpu_permille: int | None = None
+    card: SliceCard | None = None
 
     @property
     def spec(self) -> SliceSpec:
         return SliceSpec(
             lease_id=self.lease_id, token=self.token, uid=self.uid, memory_mib=self.memory_mib,
             share_permille=self.share_permille, compute_units=self.compute_units, icd=self.icd, devices=self.devices,
-            cpu_permille=self.cpu_permille,
+            cpu_permille=self.cpu_permille, card=self.card,
         )  # fmt: skip
+
+    def isolation(self, of_machine: Isolation) -> Isolation:
+        """What is enforced for it: a card's mode says, for other devices the machine's."""
+        return of_machine if self.card is None else self.card.isolation
 
     @property
     def holder(self) -> Holder | None:
@@ -52,7 +57,9 @@ class SliceRecord:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Self:
-        return cls(**{**data, "state": LeaseState(data["state"]), "devices": tuple(data["devices"])})
+        card = SliceCard.from_json(data["card"]) if data.get("card") else None
+        devices = tuple(data["devices"])
+        return cls(**{**data, "state": LeaseState(data["state"]), "devices": devices, "card": card})
 
 
 @dataclass(slots=True)

@@ -35,7 +35,9 @@ def describe(
         record.lease_id: {
             "state": record.state.value, "token": record.token, "version": record.version, "uid": record.uid,
             "device": record.device_key, "memory_mib": record.memory_mib, "share_permille": record.share_permille,
-            "gate_closed": record.gate_closed, "isolation": enforcer.isolation.value,
+            "gate_closed": record.gate_closed,
+            "isolation": record.isolation(enforcer.isolation).value,
+            "simulated": record.card is not None and record.card.simulated,
         }
         for record in keeper.state.slices.values()
     }  # fmt: skip
@@ -50,7 +52,8 @@ def describe(
         "isolation_detail": enforcer.detail, "windows_unsent": spool.pending_count, "spool_full": spool.is_full,
         "windows_dropped": spool.dropped,
         "devices": [report.model_dump(mode="json") for report in
-                    inventory.reports(isolation=enforcer.isolation, detail=enforcer.detail)],
+                    inventory.reports(isolation=enforcer.isolation, detail=enforcer.detail,
+                                      badge=keeper.cards.sharing.badge)],
         "leases": leases,
     }  # fmt: skip
 
@@ -60,10 +63,13 @@ def metrics_text(keeper: Keeper) -> str:
     for record in keeper.state.slices.values():
         sample = keeper.books.latest(record.lease_id)
         if sample is not None:
+            mode = record.isolation(keeper.enforcer.isolation).value
+            used = seconds(sample.compute_ns)
             figures.append(SliceFigures(
-                lease_id=record.lease_id, device_key=record.device_key, mode=keeper.enforcer.isolation.value,
+                lease_id=record.lease_id, device_key=record.device_key, mode=mode,
                 memory_limit_bytes=record.memory_mib * MIB, share_ratio=ratio(record.share_permille),
-                cpu_seconds=seconds(sample.cpu_ns), throttled_seconds=seconds(sample.throttled_ns),
+                cpu_seconds=used if record.card is None else None,
+                card_seconds=used if record.card is not None else None, throttled_seconds=seconds(sample.throttled_ns),
                 memory_bytes=sample.memory_bytes, age_seconds=seconds(time.monotonic_ns() - sample.mono_ns),
             ))  # fmt: skip
     return exposition(figures)

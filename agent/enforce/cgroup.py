@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from agent.host import start_ticks
+
 PERIOD_US = 10_000
 LONGEST_PERIOD_US = 1_000_000
 SMALLEST_QUOTA_US = 1_000
@@ -109,13 +111,21 @@ def signal_members(group: Cgroup, number: signal.Signals) -> None:
     A pid from cgroup.procs may be another's by the time it is signalled; a pidfd cannot change hands.
     """
     for pid in group.processes():
-        with contextlib.suppress(ProcessLookupError):
-            descriptor = os.pidfd_open(pid)
-            try:
-                if group.contains(pid):
-                    signal.pidfd_send_signal(descriptor, number)
-            finally:
-                os.close(descriptor)
+        signal_member(group, pid, number)
+
+
+def signal_member(group: Cgroup, pid: int, number: signal.Signals, *, started: int | None = None) -> bool:
+    """The same for one process; False when it is gone, no longer of the group, or not the one that started then."""
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+        descriptor = os.pidfd_open(pid)
+        try:
+            is_it = started is None or start_ticks(pid) == started
+            if is_it and group.contains(pid):
+                signal.pidfd_send_signal(descriptor, number)
+                return True
+        finally:
+            os.close(descriptor)
+    return False
 
 
 def wait_until_empty(group: Cgroup, *, seconds: float) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 
 from agent.enforce import linux, shim
 from agent.enforce.place import Place, build
+from agent.host import start_ticks
 
 MAX_FDS = 8
 
@@ -105,7 +106,7 @@ def _enter_namespaces(place: Place, writer: int) -> None:
     os.close(say_built)
     word = os.read(built, 4096).decode(errors="replace")
     if word == "ok":
-        answer: dict[str, Any] = {"pid": child, "start_ticks": shim.start_ticks(child)}
+        answer: dict[str, Any] = {"pid": child, "start_ticks": start_ticks(child)}
     else:
         answer = {"error": word or "process 1 of the slice died"}
     os.write(writer, json.dumps(answer).encode())

@@ -55,6 +55,7 @@ class Place:
     expose: tuple[str, ...]
     hide: tuple[str, ...]
     devices: tuple[str, ...]
+    mounts: tuple[tuple[str, str, bool], ...]
     entrances: tuple[str, ...]
     namespaces: bool
     user_namespace: bool
@@ -68,6 +69,7 @@ class Place:
         fields: dict[str, Any] = {
             key: tuple(value) if isinstance(value, list) else value for key, value in data.items()
         }
+        fields["mounts"] = tuple(tuple(mount) for mount in data["mounts"])
         return cls(**fields)
 
 
@@ -184,6 +186,8 @@ def _private(root: str, place: Place) -> None:
     if place.library:
         _bind(place.library, root + LIBRARY)
     _bind(place.region, root + place.region_target, read_only=False)
+    for source, target, read_only in place.mounts:
+        _bind(source, root + target, read_only=read_only)
 
 
 def _kernel(root: str) -> None:

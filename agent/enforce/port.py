@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from agent.enforce.cgroup import CgroupSample
 from agent.region import Region
@@ -13,6 +13,30 @@ from vxpu.states import Isolation
 
 class Unavailable(RuntimeError):
     """This mode cannot be enforced on this machine; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class SliceCard:
+    """What a slice has of a card, as its mode gave it. `memory_mib` is the whole card's.
+
+    `share_permille` is what the library has to hold; `inert`: nothing. `environment` and `mounts` (path of the host,
+    path in the slice, whether it is read-only) are what the slice's programs need to find it.
+    """
+
+    uuid: str
+    mode: str
+    isolation: Isolation
+    memory_mib: int
+    share_permille: int
+    inert: bool = False
+    simulated: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
+    mounts: tuple[tuple[str, str, bool], ...] = ()
+
+    @classmethod
+    def from_json(cls, data: dict[str, Any]) -> Self:
+        pairs = {name: tuple(tuple(one) for one in data[name]) for name in ("environment", "mounts")}
+        return cls(**{**data, **pairs, "isolation": Isolation(data["isolation"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +56,7 @@ class SliceSpec:
     icd: str = ""
     devices: tuple[str, ...] = ()
     cpu_permille: int | None = None
+    card: SliceCard | None = None
 
     @property
     def cpu_quota_permille(self) -> int:
@@ -82,6 +107,9 @@ class Enforcer(Protocol):
     def is_populated(self, spec: SliceSpec) -> bool: ...
 
     def processes(self, spec: SliceSpec) -> list[int]: ...
+
+    def end_process(self, spec: SliceSpec, pid: int, started: int) -> bool:
+        """Kill the process that `started` at these ticks if, at a second look, it is in the slice; whether it was."""
 
     def sample(self, spec: SliceSpec) -> CgroupSample: ...
 

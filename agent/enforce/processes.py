@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agent.enforce.cgroup import CgroupSample, signal_members, wait_until_empty
-from agent.enforce.shim import start_ticks
+from agent.host import start_ticks
 
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")

@@ -19,6 +19,7 @@ from typing import Any
 
 from agent.enforce import linux
 from agent.enforce.place import Place, hide_below, mask_icds, workdir_target
+from agent.host import start_ticks
 from vxpu.wire.exec import ExecEnded, ExecRefused, ExecRequest, ExecSignal, ExecStarted
 
 RLIMITS = ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_NOFILE, 65536))
@@ -71,11 +72,6 @@ def _settle(ledger: Path) -> None:
     with (ledger / "spent").open("a") as notes:
         notes.write(f"{int((spent.ru_utime + spent.ru_stime) * 1e9)}\n")
     (ledger / "shims" / str(os.getpid())).unlink(missing_ok=True)
-
-
-def start_ticks(pid: int) -> int:
-    """Field 22 of /proc/<pid>/stat: with the pid it names one process for good. Raises FileNotFoundError."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
 def _start(place: Place, body: dict[str, Any], descriptors: list[int], writer: int) -> int:

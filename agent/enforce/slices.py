@@ -13,14 +13,14 @@ from typing import Any
 from agent import shm
 from agent.config import Config, interpreter_paths
 from agent.enforce import linux
-from agent.enforce.cgroup import Cgroup, CgroupSample, signal_members
+from agent.enforce.cgroup import Cgroup, CgroupSample, signal_member, signal_members
 from agent.enforce.launcher import Launcher
 from agent.enforce.place import Place
-from agent.enforce.port import Holder, SliceSpec, end_note
-from agent.enforce.shim import start_ticks
-from agent.region import Region, RegionLimits
+from agent.enforce.port import Holder, SliceCard, SliceSpec, end_note
+from agent.host import start_ticks
+from agent.region import CardLimits, Region, RegionLimits, card_uuid
 from vxpu.states import Isolation
-from vxpu.units import MIB
+from vxpu.units import MIB, WHOLE_PERMILLE
 
 SCRATCH_INODES = 200_000
 
@@ -68,7 +68,7 @@ class Slices:
         group.create()
         group.limit(**self._limits(spec))
         end_note(self.config.run_dir, spec.lease_id).unlink(missing_ok=True)
-        self.region(spec).create(_region_limits(spec))
+        self.region(spec).create(self._region_limits(spec))
         self._make_scratch(spec)
         return held if held is not None and holds else self._hold(spec)
 
@@ -89,7 +89,7 @@ class Slices:
             return False
 
     def resize(self, spec: SliceSpec) -> bool:
-        self.region(spec).write(_region_limits(spec))
+        self.region(spec).write(self._region_limits(spec))
         if self.means.own_uid:
             with contextlib.suppress(OSError):  # files already in it keep it larger
                 self._mount_scratch(spec, linux.MS_REMOUNT)
@@ -130,6 +130,9 @@ class Slices:
     def processes(self, spec: SliceSpec) -> list[int]:
         return self.group(spec.lease_id).processes()
 
+    def end_process(self, spec: SliceSpec, pid: int, started: int) -> bool:
+        return signal_member(self.group(spec.lease_id), pid, signal.SIGKILL, started=started)
+
     def sample(self, spec: SliceSpec) -> CgroupSample:
         return self.group(spec.lease_id).sample()
 
@@ -145,7 +148,7 @@ class Slices:
             **program,
             "place": self.place(spec).to_json(),
             "holder": holder.pid,
-            "isolation": self.isolation.value,
+            "isolation": (self.isolation if spec.card is None else spec.card.isolation).value,
             "end_note": str(end_note(self.config.run_dir, spec.lease_id)),
         }
         self.launcher.start(body, descriptors)
@@ -182,6 +185,7 @@ class Slices:
             expose=tuple(str(path) for path in (*interpreter_paths(), *self.config.expose)),
             hide=tuple(str(path) for path in (self.config.state_dir, self.config.run_dir, *self.config.hide)),
             devices=spec.devices,
+            mounts=spec.card.mounts if spec.card is not None else (),
             entrances=tuple(str(path) for path in self.group(spec.lease_id).entrances()),
             namespaces=self.means.namespaces,
             user_namespace=self.means.user_namespace,
@@ -194,6 +198,27 @@ class Slices:
             "cpu_permille": spec.cpu_quota_permille,
             "memory_bytes": (spec.memory_mib + self.config.runtime_mib) * MIB,
         }
+
+    def _region_limits(self, spec: SliceSpec) -> RegionLimits:
+        return RegionLimits(
+            memory_mib=spec.memory_mib,
+            share_permille=spec.share_permille if spec.card is None else spec.card.share_permille,
+            compute_units=spec.compute_units,
+            fencing_token=spec.token,
+            card=self._card_limits(spec, spec.card) if spec.card is not None else None,
+            inert=spec.card is not None and spec.card.inert,
+        )
+
+    def _card_limits(self, spec: SliceSpec, card: SliceCard) -> CardLimits:
+        policy = self.config.cards
+        return CardLimits(
+            uuid=card_uuid(card.uuid),
+            physical_mib=card.memory_mib,
+            context_mib=policy.context_mib,
+            spill_mib=policy.spill_mib,
+            host_mib=policy.host_mib,
+            copy_mib_s=policy.copy_mib_s * spec.share_permille // WHOLE_PERMILLE,
+        )
 
     def _make_scratch(self, spec: SliceSpec) -> None:
         """The slice's own writable folders, on a file system that counts against its memory and ends with it."""
@@ -212,15 +237,6 @@ class Slices:
         options = f"size={spec.memory_mib}m,nr_inodes={SCRATCH_INODES},mode=0755"
         target = str(self.folder(spec) / "scratch")
         linux.mount("tmpfs", target, "tmpfs", flags | linux.MS_NOSUID | linux.MS_NODEV, options)
-
-
-def _region_limits(spec: SliceSpec) -> RegionLimits:
-    return RegionLimits(
-        memory_mib=spec.memory_mib,
-        share_permille=spec.share_permille,
-        compute_units=spec.compute_units,
-        fencing_token=spec.token,
-    )
 
 
 def bundled_icds() -> list[Path]:

@@ -16,9 +16,9 @@ START = 1_800_000_000 * SECOND_NS
 QUARTER = Terms(share_permille=250, memory_mib=1000, compute_units=2, token=7)
 
 
-def sample(at_s: float, cpu_ns: int = 0, **over: int) -> Sample:
+def sample(at_s: float, compute_ns: int = 0, **over: int) -> Sample:
     ns = int(at_s * SECOND_NS)
-    return Sample(**{"at_ns": START + ns, "mono_ns": 5 * SECOND_NS + ns, "cpu_ns": cpu_ns, **over})
+    return Sample(**{"at_ns": START + ns, "mono_ns": 5 * SECOND_NS + ns, "compute_ns": compute_ns, **over})
 
 
 def run(samples: list[Sample], terms: Terms = QUARTER, *, window_s: int = 10) -> tuple[Meter, list[Window]]:
@@ -100,12 +100,12 @@ def test_peak_is_the_highest_seen_and_a_broken_record_counts_where_it_was_broken
 
 
 def test_contended_needs_a_short_share_a_queue_and_a_busy_host() -> None:
-    busy = {"host_total_ns": 20 * SECOND_NS, "host_idle_ns": 0}
+    busy = {"whole_ns": 20 * SECOND_NS, "idle_ns": 0}
     in_line = sample(10, 3_000_000_000, waiting_ns=2 * SECOND_NS, **busy)
     assert run([sample(0), in_line])[1][0].contended
     assert not run([sample(0), replace(in_line, waiting_ns=0)])[1][0].contended
-    assert not run([sample(0), replace(in_line, host_idle_ns=SECOND_NS)])[1][0].contended
-    assert not run([sample(0), replace(in_line, cpu_ns=5_000_000_000)])[1][0].contended
+    assert not run([sample(0), replace(in_line, idle_ns=SECOND_NS)])[1][0].contended
+    assert not run([sample(0), replace(in_line, compute_ns=5_000_000_000)])[1][0].contended
 
 
 steps = st.lists(

@@ -1,0 +1,130 @@
+"""Device time and memory of the slices of one card, from what its driver says of each process. Nothing of the guest's.
+
+The driver tells a process's busy share for sample periods of about 1/6 s; a period's time is that share of it. A pid is
+known to be a slice's because the slice's control group listed it while it lived: the last sample of a process comes
+after its death. A process that lived and died between two looks at the group is nobody's; it shows in `unclaimed_ns`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent.gauge import Counters
+
+SAMPLE_US = 166_667
+LONGEST_LOOK_US = 5_000_000
+# How long a dead process is remembered for the sample that is still to come.
+REMEMBERED_NS = 5_000_000_000
+
+
+class ProcessSample(Protocol):
+    """How busy one process kept the card in the driver's sample period that ended at `at_us`."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def at_us(self) -> int: ...
+
+    @property
+    def sm_permille(self) -> int: ...
+
+
+@dataclass(slots=True)
+class SliceMeter:
+    """One slice's totals. `gap_ns` is what its own events measured beyond what the card did for it: time in line."""
+
+    busy_ns: int = 0
+    memory_bytes: int = 0
+    peak_bytes: int = 0
+    gap_ns: int = 0
+    idle_ns: int = 0
+    whole_ns: int = 0
+    pids: frozenset[int] = frozenset()
+    memory_of: Mapping[int, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CardMeter:
+    """One card. `look` folds in what the driver said since the last one; `slices` are totals by lease."""
+
+    slices: dict[str, SliceMeter] = field(default_factory=dict)
+    since_us: int = 0
+    busy_ns: int = 0
+    unclaimed_ns: int = 0
+    _mono_ns: int | None = None
+    _owner: dict[int, tuple[str, int]] = field(default_factory=dict)
+    _last_us: dict[int, int] = field(default_factory=dict)
+
+    def begin(self, lease_id: str, *, busy_ns: int = 0) -> None:
+        """`busy_ns` is the total that an agent before this one came to."""
+        self.slices.setdefault(lease_id, SliceMeter(busy_ns=busy_ns))
+
+    def forget(self, lease_id: str) -> None:
+        self.slices.pop(lease_id, None)
+        self._owner = {pid: known for pid, known in self._owner.items() if known[0] != lease_id}
+
+    def claim(self, members: Mapping[str, Iterable[int]], *, mono_ns: int) -> None:
+        """Whose the processes are that live now, from the slices' control groups."""
+        for lease_id, pids in members.items():
+            for pid in pids:
+                self._owner[pid] = (lease_id, mono_ns)
+        self._owner = {pid: one for pid, one in self._owner.items() if mono_ns - one[1] <= REMEMBERED_NS}
+
+    def look(
+        self, samples: Iterable[ProcessSample] | None, memory: Mapping[int, int | None] | None, *, mono_ns: int
+    ) -> dict[str, int]:
+        """Fold in an interval; answers the device time that each slice had in it. None: the driver does not say."""
+        length_ns = 0 if self._mono_ns is None else max(0, mono_ns - self._mono_ns)
+        self._mono_ns = mono_ns
+        had = dict.fromkeys(self.slices, 0)
+        busy_ns = 0
+        for sample in samples or ():
+            spent_ns = self._time_of(sample, length_ns // 1000)
+            busy_ns += spent_ns
+            lease_id = self._owner.get(sample.pid, ("", 0))[0]
+            if lease_id in had:
+                had[lease_id] += spent_ns
+            else:
+                self.unclaimed_ns += spent_ns
+        self.busy_ns += busy_ns
+        for lease_id, one in self.slices.items():
+            one.busy_ns += had[lease_id]
+            if samples is not None:
+                one.whole_ns += length_ns
+                one.idle_ns += max(0, length_ns - busy_ns)
+        if memory is not None:
+            self._count_memory(memory)
+        return had
+
+    def _time_of(self, sample: ProcessSample, length_us: int) -> int:
+        """A process seen before had this share since then, but for no longer than we did not look."""
+        before_us = self._last_us.get(sample.pid, sample.at_us - SAMPLE_US)
+        self._last_us[sample.pid] = max(before_us, sample.at_us)
+        self.since_us = max(self.since_us, sample.at_us)
+        if len(self._last_us) > 4 * len(self._owner) + 64:  # pids of the dead
+            self._last_us = {pid: at for pid, at in self._last_us.items() if at > self.since_us - LONGEST_LOOK_US}
+        covered_us = min(max(0, sample.at_us - before_us), min(LONGEST_LOOK_US, length_us) + SAMPLE_US)
+        return covered_us * max(0, min(1000, sample.sm_permille))
+
+    def _count_memory(self, memory: Mapping[int, int | None]) -> None:
+        for lease_id, one in self.slices.items():
+            own = {pid: size or 0 for pid, size in memory.items() if self._owner.get(pid, ("", 0))[0] == lease_id}
+            one.pids, one.memory_of = frozenset(own), own
+            one.memory_bytes = sum(own.values())
+            one.peak_bytes = max(one.peak_bytes, one.memory_bytes)
+
+    def counters(self, lease_id: str) -> Counters | None:
+        one = self.slices.get(lease_id)
+        if one is None:
+            return None
+        return Counters(
+            compute_ns=one.busy_ns,
+            waiting_ns=one.gap_ns,
+            idle_ns=one.idle_ns,
+            whole_ns=one.whole_ns,
+            memory_bytes=one.memory_bytes,
+            peak_bytes=one.peak_bytes,
+        )

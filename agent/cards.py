@@ -1,0 +1,312 @@
+"""What the agent does for slices of cards beside its cycle: meters them, and publishes gain, overhead and loans.
+
+One thread. Each half second it asks the driver once a card, through the door in devices/, and writes into the regions;
+each 50 ms, and only while somebody waits at a gate, it lends idle time. The cycle reads what it found and never waits
+for a driver. Nothing here believes the guest: its counters steer its own gain, and what its processes had of the card
+beyond what they debited comes back as the agent's debit.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from agent.card_meter import CardMeter, ProcessSample
+from agent.config import CardPolicy
+from agent.devices.port import Device
+from agent.enforce.port import Enforcer, SliceSpec
+from agent.gain import WHOLE_PPM, Debt, GainReading, next_gain_ppm, settle
+from agent.gauge import Counters
+from agent.lender import LOAN_NS, Demand, idle_permille, lend
+from agent.lender import LOOK_NS as LENDER_NS
+from agent.meter import SECOND_NS
+from agent.overhead import Overhead, next_overhead
+from agent.region import Damaged, GateHints
+from vxpu.units import WHOLE_PERMILLE
+
+LOOK_NS = SECOND_NS // 2
+CLAIM_NS = SECOND_NS // 10
+# Who waited or was refilled so lately stands at its gate now.
+WAITING_NS = 200_000_000
+OVER_NS = 10 * SECOND_NS
+OVER_PERMILLE = 1200
+LONGEST_LAG_NS = SECOND_NS
+MICRO = 1000
+
+
+class CardDoor(Protocol):
+    """The vendor's door. None: the card does not say, or cannot be reached now."""
+
+    def process_memory(self, device: Device) -> Mapping[int, int | None] | None: ...
+
+    def process_busy(self, device: Device, since_us: int) -> Sequence[ProcessSample] | None: ...
+
+
+@dataclass(slots=True)
+class Watched:
+    """One slice of a card, with what is known of its gate and what was published for it."""
+
+    spec: SliceSpec
+    device: Device
+    gain_ppm: int = WHOLE_PPM
+    debt: Debt = field(default_factory=Debt)
+    overhead: Overhead = field(default_factory=Overhead)
+    reading: GainReading | None = None
+    looked_ns: int = 0
+    measured_ns: int = 0
+    debited_ns: int | None = None
+    gate: GateHints | None = None
+    gate_ns: int = 0
+    used_permille: int = 0
+    waited_ns: int = -WAITING_NS
+    lent_permille: int = 0
+    over_since_ns: int = 0
+    over_had_ns: int = 0
+    over_allowed_ns: int = 0
+
+    @property
+    def is_limited(self) -> bool:
+        return self.spec.card is not None and not self.spec.card.inert
+
+
+class Cards:
+    """Every method may be called from any thread; `start` begins the work of its own."""
+
+    def __init__(
+        self, door: CardDoor, enforcer: Enforcer, policy: CardPolicy, *, now_ns: Callable[[], int] = time.monotonic_ns,
+        wall_us: Callable[[], int] = lambda: time.time_ns() // MICRO,
+    ) -> None:  # fmt: skip
+        self._door = door
+        self._enforcer = enforcer
+        self._policy = policy
+        self._now_ns = now_ns
+        self._wall_us = wall_us
+        self._lock = threading.Lock()
+        self._slices: dict[str, Watched] = {}
+        self._meters: dict[str, CardMeter] = {}
+        self._events: deque[tuple[str, str]] = deque(maxlen=256)
+        self._foreign_permille: dict[str, int] = {}
+        self._trouble = ""
+        self._over = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    # ---- the cycle's side ----
+
+    def watch(self, spec: SliceSpec, device: Device, *, busy_ns: int = 0) -> None:
+        """Begin with a slice, or take its new terms. `busy_ns`: what it had of the card by an agent before this one."""
+        with self._lock:
+            known = self._slices.get(spec.lease_id)
+            if known is not None:
+                known.spec = spec
+                return
+            published = self._enforcer.region(spec).read_published()
+            self._slices[spec.lease_id] = Watched(
+                spec, device, gain_ppm=published.gain_ppm or WHOLE_PPM,
+                debt=Debt(0, published.agent_debit_ns), overhead=Overhead(published.overhead_bytes),
+            )  # fmt: skip
+            self._meters.setdefault(device.key, CardMeter()).begin(spec.lease_id, busy_ns=busy_ns)
+
+    def forget(self, lease_id: str) -> None:
+        with self._lock:
+            known = self._slices.pop(lease_id, None)
+            if known is not None:
+                self._meters[known.device.key].forget(lease_id)
+
+    def counters(self, lease_id: str) -> Counters | None:
+        with self._lock:
+            known = self._slices.get(lease_id)
+            return self._meters[known.device.key].counters(lease_id) if known is not None else None
+
+    def users(self, lease_id: str) -> dict[int, int]:
+        """The slice's processes that are on its card now, by pid, with their bytes."""
+        with self._lock:
+            known = self._slices.get(lease_id)
+            found = self._meters[known.device.key].slices.get(lease_id) if known is not None else None
+            return dict(found.memory_of) if found is not None else {}
+
+    def busy(self, key: str) -> tuple[int, int] | None:
+        """(device time of all processes, of those that are no slice's) since the agent began to look at the card."""
+        with self._lock:
+            meter = self._meters.get(key)
+            return (meter.busy_ns, meter.unclaimed_ns) if meter is not None else None
+
+    def take_events(self) -> list[tuple[str, str]]:
+        found = []
+        while self._events:
+            found.append(self._events.popleft())
+        return found
+
+    # ---- the thread ----
+
+    def start(self) -> None:
+        self._thread = threading.Thread(target=self._run, name="cards", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._over.set()
+        if self._thread is not None:
+            self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        look_at = claim_at = 0.0
+        while not self._over.is_set():
+            now = time.monotonic()
+            try:
+                if now >= claim_at:
+                    self.claim()
+                    claim_at = now + (CLAIM_NS if self._enforcer.own_uid else LOOK_NS) / SECOND_NS
+                if now >= look_at:
+                    self.look()
+                    look_at = now + LOOK_NS / SECOND_NS
+                is_waiting = self.lend()
+            except Exception as error:  # noqa: BLE001 - the meter of all slices must not end with one bad reading
+                self._say_once(f"{error!r}")
+                is_waiting = False
+            due = min(claim_at, look_at)
+            if is_waiting:
+                due = min(due, now + LENDER_NS / SECOND_NS)
+            self._over.wait(max(0.005, due - time.monotonic()))
+
+    def claim(self) -> None:
+        """See whose the processes are while they live."""
+        with self._lock:
+            specs = [(one.device.key, one.spec) for one in self._slices.values()]
+        members: dict[str, dict[str, list[int]]] = {}
+        for key, spec in specs:
+            members.setdefault(key, {})[spec.lease_id] = self._enforcer.processes(spec)
+        with self._lock:
+            for key, found in members.items():
+                self._meters[key].claim(found, mono_ns=self._now_ns())
+
+    def look(self) -> None:
+        """One reading of every card that has slices, and what follows from it for each of them."""
+        with self._lock:
+            devices = {one.device.key: one.device for one in self._slices.values()}
+            since = {key: self._meters[key].since_us for key in devices}
+        for key, device in devices.items():  # no lock: a driver may take its time
+            samples, memory = self._door.process_busy(device, since[key]), self._door.process_memory(device)
+            with self._lock:
+                self._fold(key, samples, memory)
+
+    def _fold(self, key: str, samples: Sequence[ProcessSample] | None, memory: Mapping[int, int | None] | None) -> None:
+        now_ns, meter = self._now_ns(), self._meters[key]
+        unclaimed_ns = meter.unclaimed_ns
+        had = meter.look(samples, memory, mono_ns=now_ns)
+        self._foreign_permille[key] = (meter.unclaimed_ns - unclaimed_ns) * WHOLE_PERMILLE // LOOK_NS
+        lag_ns = (self._wall_us() - meter.since_us) * MICRO
+        at_ns = now_ns - lag_ns if 0 <= lag_ns <= LONGEST_LAG_NS else now_ns
+        for lease_id, had_ns in had.items():
+            one = self._slices.get(lease_id)
+            if one is not None and one.is_limited:
+                self._publish(one, meter, had_ns, at_ns=at_ns, now_ns=now_ns)
+                self._judge(one, had_ns, now_ns)
+
+    def _publish(self, one: Watched, meter: CardMeter, had_ns: int, *, at_ns: int, now_ns: int) -> None:
+        """`at_ns` is when the driver's last sample ended: so far the two meters can be compared."""
+        totals = meter.slices[one.spec.lease_id]
+        region = self._enforcer.region(one.spec)
+        try:
+            hints = region.read_hints()
+            gate, counted = hints.gate, hints.used_bytes + hints.context_bytes
+        except Damaged:  # the audit says so; all that the card holds for it is then beyond its count
+            gate, counted = None, 0
+        measured = gate.measured_ns if gate is not None else one.measured_ns
+        debited = gate.debited_ns if gate is not None else one.debited_ns
+        if one.looked_ns:
+            totals.gap_ns += max(0, measured - one.measured_ns - had_ns)
+        rise = debited - one.debited_ns if debited is not None and one.debited_ns is not None else 0
+        one.debt = settle(one.debt, busy_ns=had_ns, debited_ns=rise)
+        then = _between((one.looked_ns, one.measured_ns), (now_ns, measured), at_ns=at_ns)
+        reading = GainReading(at_ns, totals.busy_ns, then)
+        if one.reading is not None:
+            one.gain_ppm = next_gain_ppm(one.reading, reading, current_ppm=one.gain_ppm)
+        one.reading, one.looked_ns, one.measured_ns, one.debited_ns = reading, now_ns, measured, debited
+        one.overhead = next_overhead(one.overhead, on_card_bytes=totals.memory_bytes, counted_bytes=counted)
+        region.publish(
+            gain_ppm=one.gain_ppm, overhead_bytes=one.overhead.published_bytes, agent_debit_ns=one.debt.debit_ns
+        )
+        self._note(one, gate, now_ns)
+
+    def _judge(self, one: Watched, had_ns: int, now_ns: int) -> None:
+        """Who has more of the card for ten seconds than its share and its loans is past the limiter, and it is said."""
+        if not one.over_since_ns:
+            one.over_since_ns = now_ns
+            return
+        allowed = min(WHOLE_PERMILLE, one.spec.share_permille + one.lent_permille)
+        one.over_had_ns += had_ns
+        one.over_allowed_ns += LOOK_NS * allowed // WHOLE_PERMILLE
+        length_ns = now_ns - one.over_since_ns
+        if length_ns < OVER_NS:
+            return
+        if one.over_had_ns * WHOLE_PERMILLE > one.over_allowed_ns * OVER_PERMILLE + SECOND_NS // 2 * WHOLE_PERMILLE:
+            took = one.over_had_ns * WHOLE_PERMILLE // length_ns
+            self._events.append((
+                one.spec.lease_id,
+                f"over_share: {took} permille of the card for {length_ns // SECOND_NS} s; {allowed} were to be had",
+            ))  # fmt: skip
+        one.over_since_ns, one.over_had_ns, one.over_allowed_ns = now_ns, 0, 0
+
+    # ---- idle time ----
+
+    def lend(self) -> bool:
+        """Lend what is idle on each card; whether anybody waits. Hard mode: nothing, to nobody."""
+        if self._policy.lend == "hard":
+            return False
+        is_waiting = False
+        with self._lock:
+            for key in {one.device.key for one in self._slices.values()}:
+                sharers = [one for one in self._slices.values() if one.device.key == key and one.is_limited]
+                is_waiting |= self._lend_on(key, sharers)
+        return is_waiting
+
+    def _lend_on(self, key: str, sharers: list[Watched]) -> bool:
+        now_ns = self._now_ns()
+        for one in sharers:
+            try:
+                self._note(one, self._enforcer.region(one.spec).read_gate(), now_ns)
+            except Damaged:
+                self._note(one, None, now_ns)
+        demands = [
+            Demand(
+                one.spec.share_permille, one.spec.share_permille, now_ns - one.waited_ns < WAITING_NS,
+                used_permille=one.used_permille,
+            )
+            for one in sharers
+        ]  # fmt: skip
+        idle = max(0, idle_permille(demands) - self._foreign_permille.get(key, 0))
+        for one, permille in zip(sharers, lend(demands, idle_permille=idle), strict=True):
+            if permille or one.lent_permille:
+                self._enforcer.region(one.spec).lend(permille, until_ns=now_ns + LOAN_NS if permille else 0)
+            one.lent_permille = permille
+        return any(demand.waits for demand in demands)
+
+    def _note(self, one: Watched, gate: GateHints | None, now_ns: int) -> None:
+        """What the gate says of demand. A guest that lies here is lent more or less of what nobody else wants."""
+        before, length_ns = one.gate, now_ns - one.gate_ns
+        if gate is not None:
+            stood = before is not None and (gate.waits != before.waits or gate.waited_ns != before.waited_ns)
+            in_debt = gate.budget_ns <= 0 and 0 <= now_ns - gate.refilled_ns < WAITING_NS
+            if stood or in_debt:
+                one.waited_ns = now_ns
+            if before is not None and length_ns > 0:
+                used = max(0, gate.debited_ns - before.debited_ns) * WHOLE_PERMILLE // length_ns
+                one.used_permille = min(WHOLE_PERMILLE, used)
+        one.gate, one.gate_ns = gate, now_ns
+
+    def _say_once(self, trouble: str) -> None:
+        if self._trouble != trouble:
+            self._trouble = trouble
+            sys.stderr.write(f"vxpu-agent: cards: {trouble}\n")
+
+
+def _between(before: tuple[int, int], after: tuple[int, int], *, at_ns: int) -> int:
+    """A counter's value at `at_ns`, on the line between two readings (time, value)."""
+    (before_ns, low), (after_ns, high) = before, after
+    if before_ns <= 0 or after_ns <= before_ns or not before_ns <= at_ns <= after_ns:
+        return high
+    return low + (high - low) * (at_ns - before_ns) // (after_ns - before_ns)
