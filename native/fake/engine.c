@@ -292,10 +292,11 @@ static uint64_t work_until(struct vf_engine *e, struct vf_queue *q,
             continue;
         if (state == VF_RELEASED && atomic_load(&slot->end_ns) > at)
             at = atomic_load(&slot->end_ns);
-        bool stuck = (held.some && is_held(&held, slot->stream)) ||
-                     (slot->kind == VF_HOST && state != VF_RELEASED);
+        bool stuck = held.some && is_held(&held, slot->stream);
         if (stuck && n == number)
             return UINT64_MAX;
+        if (n < number && slot->kind == VF_HOST && state != VF_RELEASED)
+            stuck = true;
         if (stuck) {
             hold(&held, slot->stream);
             continue;

@@ -89,7 +89,8 @@ uint64_t vf_busy_between(struct vf_card *card, int index, uint64_t from,
 void vf_queue_clear(struct vf_card *card, int index);
 /*
  * The earliest that command `number` of process `index` can end if no one
- * else asks for the card; lock held. UINT64_MAX: it waits for its owner.
+ * else asks for the card (VF_HOST: can begin); lock held. UINT64_MAX: what is
+ * before it waits for its owner.
  */
 uint64_t vf_expect_end(struct vf_card *card, int index, uint64_t number);
 
