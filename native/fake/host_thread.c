@@ -20,7 +20,7 @@ static struct {
     pthread_cond_t work;
     struct job *first, **last;
     struct sleeper *sleeper;
-    bool running, watching;
+    bool running, serving, watching;
 } host = {.lock = PTHREAD_MUTEX_INITIALIZER, .work = PTHREAD_COND_INITIALIZER};
 
 static _Thread_local bool is_host_thread;
@@ -34,7 +34,7 @@ static void after_fork(void)
     pthread_cond_init(&host.work, NULL);
     host.first = NULL;
     host.last = &host.first;
-    host.running = false;
+    host.running = host.serving = false;
     host.sleeper = NULL;
 }
 
@@ -129,6 +129,8 @@ static void *serve(void *unused)
     vf_take_part();
     pthread_mutex_lock(&host.lock);
     host.sleeper = vf_clock_me();
+    host.serving = true;
+    pthread_cond_broadcast(&host.work);
     pthread_mutex_unlock(&host.lock);
     for (;;) {
         uint64_t sleep_ns;
@@ -154,8 +156,11 @@ static void start_thread(void)
     pthread_sigmask(SIG_SETMASK, &all, &before);
     host.running = pthread_create(&thread, NULL, serve, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (host.running)
-        pthread_detach(thread);
+    if (!host.running)
+        return;
+    pthread_detach(thread);
+    while (!host.serving) /* it takes part in time before we go on */
+        pthread_cond_wait(&host.work, &host.lock);
 }
 
 void vf_host_thread_call(struct vf_lane *lane, uint64_t number)

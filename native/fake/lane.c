@@ -74,7 +74,7 @@ static void fill_effect(struct vf_effect *e, const struct vf_work *work)
     e->timed = work->timed;
     e->ready = c->ready;
     e->on_thread = c->on_thread;
-    e->retired = false;
+    atomic_store_explicit(&e->retired, false, memory_order_relaxed);
     e->arg = c->arg;
     if (c->copy_arg > 0 && c->copy_arg <= VF_ARG_BYTES) {
         memcpy(e->kept, c->arg, c->copy_arg);
@@ -143,13 +143,13 @@ uint64_t vf_lane_put(struct vf_lane *lane, uint32_t stream,
 static void retire(struct vf_lane *lane, uint64_t number, struct vf_slot *slot)
 {
     struct vf_effect *e = effect_of(lane, number);
-    e->retired = true;
     if (e->effect && !e->on_thread)
         e->effect(e->arg);
     if (e->timed)
         e->timed(e->arg, number, atomic_load(&slot->end_ns));
     if (slot->kind == VF_HOST)
         atomic_fetch_sub(&lane->hosts, 1);
+    atomic_store(&e->retired, true);
 }
 
 void vf_lane_release(struct vf_lane *lane, uint64_t number)

@@ -20,7 +20,8 @@ struct vf_effect {
     void (*timed)(void *arg, uint64_t number, uint64_t end_ns);
     bool (*ready)(void *arg);
     void *arg;
-    bool on_thread, retired;
+    bool on_thread;
+    _Atomic bool retired; /* effect is through */
     unsigned char kept[VF_ARG_BYTES];
 };
 
