@@ -4,11 +4,7 @@
 #include <string.h>
 
 #include "cu_capture.h"
-#if __has_include("cu_device.h")
-#include "cu_device.h"
-#else
-int vx_cu_current_device(void) __attribute__((weak));
-#endif
+#include "cu_memory.h"
 #include "cu_real.h"
 #include "log.h"
 #include "session.h"
@@ -270,12 +266,10 @@ CUresult vx_gate_enter(CUstream stream, uint64_t key, enum vx_turn *turn)
     if (vx_capture_is_on(stream))
         return CUDA_SUCCESS; /* the cost falls on the graph's launch */
     int device = vx_cu_current_device();
-    if (device < 0) {
-        CUdevice any;
-        /* No context: the driver says so. A card of others: not from here. */
-        return vx_cu()->cuCtxGetDevice(&any) == CUDA_SUCCESS
-                   ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
-    }
+    /* No context: the driver says so. A card of others: not from here. */
+    if (device < 0)
+        return device == VX_DEVICE_NONE ? CUDA_SUCCESS
+                                        : CUDA_ERROR_INVALID_DEVICE;
     return enter_limited(stream, key, device, turn);
 }
 
