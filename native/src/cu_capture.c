@@ -106,6 +106,16 @@ BEGIN(cuStreamBeginCaptureToGraph, false, TO_GRAPH_PARAMS, stream, graph,
 BEGIN(cuStreamBeginCaptureToGraph_ptsz, true, TO_GRAPH_PARAMS, stream, graph,
       nodes, edges, count, mode)
 
+#define END(name, per_thread)                             \
+    CUresult name(CUstream stream, CUgraph *graph)        \
+    {                                                     \
+        CUresult err = vx_cu()->name(stream, graph);      \
+        vx_capture_ended(vx_stream(stream, per_thread));  \
+        return err;                                       \
+    }
+END(cuStreamEndCapture, false)
+END(cuStreamEndCapture_ptsz, true)
+
 void vx_capture_after_fork(void)
 {
     pthread_mutex_init(&lock, NULL);

@@ -4,6 +4,7 @@
  */
 #include <pthread.h>
 
+#include "cu_gate.h"
 #include "cu_memory.h"
 #include "log.h"
 #include "session.h"
@@ -147,33 +148,37 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *out, CUdevice dev)
     return entered_primary(device, vx_cu()->cuDevicePrimaryCtxRetain(out, dev));
 }
 
+/* It may be the last reference: the gate's events go with the context. */
 static int limited_device(CUdevice dev)
 {
-    return vx_cu_limits() ? vx_cu_region_device(dev) : VX_DEVICE_NONE;
+    int device = vx_cu_limits() ? vx_cu_region_device(dev) : VX_DEVICE_NONE;
+    if (device >= 0)
+        vx_gate_forget_device(device);
+    return device;
 }
 
 CUresult cuDevicePrimaryCtxRelease(CUdevice dev)
 {
-    return left_primary(limited_device(dev),
-                        vx_cu()->cuDevicePrimaryCtxRelease(dev));
+    int device = limited_device(dev);
+    return left_primary(device, vx_cu()->cuDevicePrimaryCtxRelease(dev));
 }
 
 CUresult cuDevicePrimaryCtxRelease_v2(CUdevice dev)
 {
-    return left_primary(limited_device(dev),
-                        vx_cu()->cuDevicePrimaryCtxRelease_v2(dev));
+    int device = limited_device(dev);
+    return left_primary(device, vx_cu()->cuDevicePrimaryCtxRelease_v2(dev));
 }
 
 CUresult cuDevicePrimaryCtxReset(CUdevice dev)
 {
-    return left_primary(limited_device(dev),
-                        vx_cu()->cuDevicePrimaryCtxReset(dev));
+    int device = limited_device(dev);
+    return left_primary(device, vx_cu()->cuDevicePrimaryCtxReset(dev));
 }
 
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice dev)
 {
-    return left_primary(limited_device(dev),
-                        vx_cu()->cuDevicePrimaryCtxReset_v2(dev));
+    int device = limited_device(dev);
+    return left_primary(device, vx_cu()->cuDevicePrimaryCtxReset_v2(dev));
 }
 
 /* A green context lives in the primary one and keeps it. */
@@ -190,6 +195,8 @@ CUresult cuGreenCtxCreate(CUgreenCtx *out, CUdevResourceDesc what, CUdevice dev,
 
 CUresult cuGreenCtxDestroy(CUgreenCtx ctx)
 {
+    if (c)
+        vx_gate_forget_device(c->device);
     CUresult err = vx_cu()->cuGreenCtxDestroy(ctx);
     if (err == CUDA_SUCCESS && vx_cu_limits())
         for (unsigned i = 0; i < vx_session_device_count(); i++)
@@ -282,12 +289,16 @@ static CUresult destroyed(struct vx_charge *c, CUresult err)
 CUresult cuCtxDestroy(CUcontext ctx)
 {
     struct vx_charge *c = vx_cu_take(VX_SPACE_CONTEXT, (uintptr_t)ctx);
+    if (c)
+        vx_gate_forget_device(c->device);
     return destroyed(c, vx_cu()->cuCtxDestroy(ctx));
 }
 
 CUresult cuCtxDestroy_v2(CUcontext ctx)
 {
     struct vx_charge *c = vx_cu_take(VX_SPACE_CONTEXT, (uintptr_t)ctx);
+    if (c)
+        vx_gate_forget_device(c->device);
     return destroyed(c, vx_cu()->cuCtxDestroy_v2(ctx));
 }
 
@@ -304,6 +315,8 @@ CUresult cuCtxDetach(CUcontext ctx)
     struct vx_charge *last = NULL;
     bool known = vx_cu_limits() && vx_charge_release(VX_SPACE_CONTEXT,
                                                      (uintptr_t)ctx, &last);
+    if (last)
+        vx_gate_forget_device(last->device);
     CUresult err = vx_cu()->cuCtxDetach(ctx);
     if (err != CUDA_SUCCESS && known && !last)
         vx_charge_retain(VX_SPACE_CONTEXT, (uintptr_t)ctx);

@@ -3,7 +3,7 @@
  * a change of the executable graph makes it an unknown again.
  */
 #include "cu_gate.h"
-#include "cu_real.h"
+#include "cu_memory.h"
 
 /* An executable graph is no function: its keys are apart. */
 static uint64_t key_of(CUgraphExec exec)
@@ -17,13 +17,15 @@ static CUresult launch(CUresult (*real)(CUgraphExec, CUstream), bool per_thread,
     CUstream s = vx_stream(stream, per_thread);
     uint64_t key = key_of(exec);
     enum vx_turn turn;
-    if (vx_gate_quick(s, key))
-        return real(exec, stream);
-    CUresult err = vx_gate_enter(s, key, &turn);
+    bool quick = vx_gate_quick(s, key);
+    CUresult err = quick ? CUDA_SUCCESS : vx_gate_enter(s, key, &turn);
     if (err != CUDA_SUCCESS)
         return err;
     err = real(exec, stream);
-    vx_gate_leave(s, turn);
+    if (!quick)
+        vx_gate_leave(s, turn);
+    if (err == CUDA_SUCCESS)
+        vx_cu_graph_launched(exec);
     return err;
 }
 

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "cu_gate.h"
 #include "cu_memory.h"
 #include "log.h"
 #include "session.h"
@@ -258,6 +259,7 @@ CUresult cuGraphExecDestroy(CUgraphExec exec)
 {
     struct vx_charge *c = vx_cu_take(VX_SPACE_GRAPH, (uintptr_t)exec);
     CUresult err = vx_cu()->cuGraphExecDestroy(exec);
+    vx_graph_cost_changed(exec); /* the handle may be another's soon */
     VX_CRASH("graph.destroyed");
     if (c && err != CUDA_SUCCESS)
         vx_charge_bind(c, VX_SPACE_GRAPH, (uintptr_t)exec);

@@ -1,4 +1,5 @@
 /* Plain, pitched and managed memory; the one shape of all that takes memory. */
+#include "cu_gate.h"
 #include "cu_memory.h"
 
 #include "cu_pool.h"
@@ -225,11 +226,17 @@ CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
 CUresult cuMemFree_v2(CUdeviceptr at)
 {
     struct vx_charge *c = vx_cu_take(VX_SPACE_MEMORY, at);
-    return vx_cu_freed(c, vx_cu()->cuMemFree_v2(at), VX_SPACE_MEMORY, at);
+    vx_gate_before_sync();
+    CUresult err = vx_cu()->cuMemFree_v2(at);
+    vx_gate_after_sync();
+    return vx_cu_freed(c, err, VX_SPACE_MEMORY, at);
 }
 
 CUresult cuMemFree(CUdeviceptr_v1 at)
 {
     struct vx_charge *c = vx_cu_take(VX_SPACE_MEMORY, at);
-    return vx_cu_freed(c, vx_cu()->cuMemFree(at), VX_SPACE_MEMORY, at);
+    vx_gate_before_sync();
+    CUresult err = vx_cu()->cuMemFree(at);
+    vx_gate_after_sync();
+    return vx_cu_freed(c, err, VX_SPACE_MEMORY, at);
 }
