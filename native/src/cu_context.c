@@ -195,8 +195,8 @@ CUresult cuGreenCtxCreate(CUgreenCtx *out, CUdevResourceDesc what, CUdevice dev,
 
 CUresult cuGreenCtxDestroy(CUgreenCtx ctx)
 {
-    if (c)
-        vx_gate_forget_device(c->device);
+    for (unsigned i = 0; vx_cu_limits() && i < vx_session_device_count(); i++)
+        vx_gate_forget_device((int)i);
     CUresult err = vx_cu()->cuGreenCtxDestroy(ctx);
     if (err == CUDA_SUCCESS && vx_cu_limits())
         for (unsigned i = 0; i < vx_session_device_count(); i++)
