@@ -54,7 +54,7 @@ class CardMeter:
     since_us: int = 0
     busy_ns: int = 0
     unclaimed_ns: int = 0
-    _mono_ns: int | None = None
+    mono_ns: int = 0
     _owner: dict[int, tuple[str, int]] = field(default_factory=dict)
     _last_us: dict[int, int] = field(default_factory=dict)
 
@@ -77,8 +77,8 @@ class CardMeter:
         self, samples: Iterable[ProcessSample] | None, memory: Mapping[int, int | None] | None, *, mono_ns: int
     ) -> dict[str, int]:
         """Fold in an interval; answers the device time that each slice had in it. None: the driver does not say."""
-        length_ns = 0 if self._mono_ns is None else max(0, mono_ns - self._mono_ns)
-        self._mono_ns = mono_ns
+        length_ns = max(0, mono_ns - self.mono_ns) if self.mono_ns else 0
+        self.mono_ns = mono_ns
         had = dict.fromkeys(self.slices, 0)
         busy_ns = 0
         for sample in samples or ():

@@ -118,9 +118,16 @@ class Cards:
                 self._meters[known.device.key].forget(lease_id)
 
     def counters(self, lease_id: str) -> Counters | None:
+        read = self.read(lease_id)
+        return read[1] if read is not None else None
+
+    def read(self, lease_id: str) -> tuple[int, Counters] | None:
+        """(when its card was read last, what the slice took until then); None: not yet."""
         with self._lock:
             known = self._slices.get(lease_id)
-            return self._meters[known.device.key].counters(lease_id) if known is not None else None
+            meter = self._meters[known.device.key] if known is not None else None
+            found = meter.counters(lease_id) if meter is not None else None
+            return (meter.mono_ns, found) if meter is not None and found is not None else None
 
     def users(self, lease_id: str) -> dict[int, int]:
         """The slice's processes that are on its card now, by pid, with their bytes."""
@@ -130,10 +137,10 @@ class Cards:
             return dict(found.memory_of) if found is not None else {}
 
     def busy(self, key: str) -> tuple[int, int] | None:
-        """(device time of all processes, of those that are no slice's) since the agent began to look at the card."""
+        """(when the card was read last, device time of all processes); None while no slice of it is watched."""
         with self._lock:
             meter = self._meters.get(key)
-            return (meter.busy_ns, meter.unclaimed_ns) if meter is not None else None
+            return (meter.mono_ns, meter.busy_ns) if meter is not None and meter.slices else None
 
     def take_events(self) -> list[tuple[str, str]]:
         found = []

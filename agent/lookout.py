@@ -12,10 +12,12 @@ import time
 from collections.abc import Callable
 
 from agent.clock import ServerClock
+from agent.devices.port import Device
+from agent.gauge import Counters
 from agent.host import HostTime, host_time
 from agent.keeper import Keeper
 from agent.region import Damaged
-from agent.samples import SECOND_NS, SliceCounters, device_sample, host_permille, lease_sample, moment
+from agent.samples import LONGEST_NS, SECOND_NS, SliceCounters, device_sample, host_permille, lease_sample, moment
 from agent.state import SliceRecord
 from vxpu.states import DeviceKind, LeaseState
 from vxpu.wire.node import EVERY_LEASE, DeviceSample, LeaseSample, Samples, Watch
@@ -35,6 +37,8 @@ class Lookout:
         self._until_ns: dict[str, int] = {}
         self._every_s = SHORTEST_MS / 1000
         self._before: dict[str, SliceCounters] = {}
+        self._last: dict[str, LeaseSample] = {}
+        self._cards: dict[str, tuple[int, int, int | None]] = {}
         self._host: HostTime | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -55,7 +59,7 @@ class Lookout:
             self._task = None
 
     async def _look(self, send: Send) -> None:
-        self._before, self._host = {}, None
+        self._before, self._last, self._cards, self._host = {}, {}, {}, None
         next_s = time.monotonic()
         while self._wanted():
             records = [one for one in self._keeper.state.slices.values() if one.state in SAMPLED]
@@ -84,30 +88,64 @@ class Lookout:
         return Samples(leases=list(found.values())[:256], devices=devices)
 
     def _sample(self, record: SliceRecord) -> LeaseSample:
+        """Raises FileNotFoundError when there is nothing to read."""
+        after = self._counters(record)
+        before = self._before.get(record.lease_id)
+        if before is not None and before.mono_ns == after.mono_ns and record.lease_id in self._last:
+            return self._last[record.lease_id]  # a card is read in its own time: nothing is newer than that
+        self._before[record.lease_id] = after
+        sample = lease_sample(record, before, after, at=moment(self._clock.now_ns(after.mono_ns)))
+        self._last[record.lease_id] = sample
+        return sample
+
+    def _counters(self, record: SliceRecord) -> SliceCounters:
         enforcer, spec = self._keeper.enforcer, record.spec
         try:
-            waited_ns: int | None = enforcer.region(spec).read_hints().waited_ns
+            waited_ns: int | None = enforcer.region(spec).read_gate().waited_ns
         except Damaged:  # the audit says so
             waited_ns = None
         holder = record.holder.pid if record.holder is not None else 0
         pids = [pid for pid in enforcer.processes(spec) if pid != holder]
-        after = SliceCounters(time.monotonic_ns(), enforcer.sample(spec), waited_ns, len(pids))
-        before = self._before.get(record.lease_id)
-        self._before[record.lease_id] = after
-        return lease_sample(record, before, after, at=moment(self._clock.now_ns(after.mono_ns)))
+        if record.card is not None:
+            read = self._keeper.cards.cards.read(record.lease_id)
+            if read is None:
+                raise FileNotFoundError(record.lease_id)
+            return SliceCounters(*read, waited_ns, len(pids))
+        group = enforcer.sample(spec)
+        taken = Counters(group.cpu_ns, throttled_ns=group.throttled_ns, memory_bytes=group.memory_bytes)
+        return SliceCounters(time.monotonic_ns(), taken, waited_ns, len(pids))
 
     def _devices(self, found: dict[SliceRecord, LeaseSample]) -> list[DeviceSample]:
-        """The processors of this machine; of other devices no door tells more than the heartbeat does."""
+        """The processors of this machine, and its cards."""
         after = host_time()
         busy, self._host = host_permille(self._host, after), after
         at = moment(self._clock.now_ns(time.monotonic_ns()))
         return [
             device_sample(
                 device.key,
-                busy,
+                busy if device.kind == DeviceKind.CPU else self._card_permille(device),
                 [sample.compute_permille for record, sample in found.items() if record.device_key == device.key],
                 at=at,
             )
             for device in list(self._keeper.devices.values())
-            if device.kind == DeviceKind.CPU
+            if device.kind in {DeviceKind.CPU, DeviceKind.NVIDIA}
         ]
+
+    def _card_permille(self, device: Device) -> int | None:
+        """Of all processes by the meter; of a card that is not metered now, what its driver says of the whole."""
+        cards = self._keeper.cards
+        after = cards.cards.busy(device.key)
+        if after is None:
+            at = moment(self._clock.now_ns(time.monotonic_ns()))
+            return cards.door.read(device, at=at)["utilization_permille"].value
+        before = self._cards.get(device.key)
+        if before is not None and before[0] == after[0]:
+            return before[2]
+        length_ns = after[0] - before[0] if before is not None else 0
+        permille = (
+            min(1000, (after[1] - before[1]) * 1000 // length_ns)
+            if before is not None and 0 < length_ns <= LONGEST_NS
+            else None
+        )
+        self._cards[device.key] = (*after, permille)
+        return permille

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from agent.devices.port import measured
-from agent.enforce.cgroup import CgroupSample
+from agent.gauge import Counters
 from agent.host import HostTime
 from agent.state import SliceRecord
 from vxpu.states import Quality
@@ -29,7 +29,7 @@ class SliceCounters:
     """One slice at one instant. `waited_ns` None: the guest's file cannot be read."""
 
     mono_ns: int
-    group: CgroupSample
+    taken: Counters
     waited_ns: int | None
     processes: int
 
@@ -52,8 +52,8 @@ def rates(before: SliceCounters | None, after: SliceCounters, *, compute_units: 
     if before is None:
         return None
     length_ns = after.mono_ns - before.mono_ns
-    used_ns = after.group.cpu_ns - before.group.cpu_ns
-    held_ns = after.group.throttled_ns - before.group.throttled_ns
+    used_ns = after.taken.compute_ns - before.taken.compute_ns
+    held_ns = after.taken.throttled_ns - before.taken.throttled_ns
     if not 0 < length_ns <= LONGEST_NS or used_ns < 0 or held_ns < 0:
         return None
     whole_ns = length_ns * compute_units
@@ -81,7 +81,7 @@ def lease_sample(
     return LeaseSample(
         lease_id=record.lease_id,
         at=at,
-        memory_mib=measured(-(-after.group.memory_bytes // MIB), at=at),
+        memory_mib=measured(-(-after.taken.memory_bytes // MIB), at=at),
         memory_limit_mib=record.memory_mib,
         compute_permille=measured(found.compute_permille if found else None, at=at),
         compute_limit_permille=record.share_permille,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.enforce.cgroup import CgroupSample
+from agent.gauge import Counters
 from agent.host import HostTime
 from agent.samples import SECOND_NS, SliceCounters, device_sample, host_permille, lease_sample, rates
 from agent.state import SliceRecord
@@ -25,13 +25,13 @@ RECORD = SliceRecord(
 
 
 def counters(mono_ns: int = 0, **over: Any) -> SliceCounters:
-    values = {"cpu_ns": 0, "throttled_ns": 0, "memory_bytes": 0, "peak_bytes": None, "oom_kills": 0}
+    values = {"compute_ns": 0, "throttled_ns": 0, "memory_bytes": 0, "peak_bytes": None}
     waited_ns, processes = over.pop("waited_ns", 0), over.pop("processes", 1)
-    return SliceCounters(mono_ns, CgroupSample(**{**values, **over}), waited_ns, processes)
+    return SliceCounters(mono_ns, Counters(**{**values, **over}), waited_ns, processes)
 
 
 def test_use_is_of_the_whole_device_over_the_interval() -> None:
-    after = counters(HALF, cpu_ns=HALF // 2, memory_bytes=100 * MIB + 1, processes=3)
+    after = counters(HALF, compute_ns=HALF // 2, memory_bytes=100 * MIB + 1, processes=3)
     sample = lease_sample(RECORD, counters(), after, at=AT)
     assert (sample.compute_permille.value, sample.compute_permille.quality) == (250, Quality.MEASURED)
     assert (sample.memory_mib.value, sample.memory_limit_mib, sample.compute_limit_permille) == (101, 512, 250)
@@ -49,12 +49,12 @@ def test_held_back_by_the_kernel_is_measured_and_by_the_library_is_its_word() ->
 @pytest.mark.parametrize(
     ("before", "after"),
     [
-        (None, counters(HALF, cpu_ns=5)),
+        (None, counters(HALF, compute_ns=5)),
         (counters(HALF), counters(HALF)),
         (counters(HALF), counters(0)),
-        (counters(0, cpu_ns=9), counters(HALF, cpu_ns=1)),
+        (counters(0, compute_ns=9), counters(HALF, compute_ns=1)),
         (counters(0, throttled_ns=9), counters(HALF)),
-        (counters(0), counters(60 * SECOND_NS, cpu_ns=1)),
+        (counters(0), counters(60 * SECOND_NS, compute_ns=1)),
     ],
 )
 def test_without_an_interval_to_speak_of_nothing_is_said(before: SliceCounters | None, after: SliceCounters) -> None:
@@ -72,7 +72,7 @@ def test_whatever_the_guest_writes_the_parts_are_at_most_the_whole(
 ) -> None:
     found = rates(
         counters(0, waited_ns=waits[0]),
-        counters(length, cpu_ns=cpu, throttled_ns=held, waited_ns=waits[1]),
+        counters(length, compute_ns=cpu, throttled_ns=held, waited_ns=waits[1]),
         compute_units=2,
     )
     assert found is not None
@@ -81,7 +81,7 @@ def test_whatever_the_guest_writes_the_parts_are_at_most_the_whole(
 
 
 def test_slices_and_the_rest_make_the_device() -> None:
-    busy = lease_sample(RECORD, counters(), counters(HALF, cpu_ns=HALF * 8 // 10), at=AT)
+    busy = lease_sample(RECORD, counters(), counters(HALF, compute_ns=HALF * 8 // 10), at=AT)
     idle = lease_sample(RECORD, counters(), counters(HALF), at=AT)
     device = host_permille(HostTime(0, 0), HostTime(HALF, 2 * HALF))
     found = device_sample("cpu:1", device, [busy.compute_permille, idle.compute_permille], at=AT)
