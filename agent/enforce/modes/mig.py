@@ -125,7 +125,7 @@ class Mig:
         taken = [(instance.start, instance.size) for instance in instances]
         taken += [(note["start"], note["size"]) for note in self._notes.all().values() if note["key"] == card.key]
         for profile in covering:
-            for start, size in mig.starts(profile):
+            for start, size in reversed(mig.starts(profile)):  # from the end: the largest shapes begin at 0
                 if all(start + size <= other or other + length <= start for other, length in taken):
                     return profile, start, size
         raise CannotShare("no place is left on the card for an instance of that size")

@@ -1,0 +1,176 @@
+"""MIG through NVML on a simulated card: made once, found again after a crash, refused in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agent.devices.mig import Instance, MigCard, cap_nodes
+from agent.devices.nvidia import NvidiaPort, Refused
+from agent.devices.port import Device
+from agent.enforce.modes.mig import Mig
+from agent.enforce.modes.port import CannotShare, CardLease, Operator
+from tests.agent.cards import Cards, build_fake
+from vxpu.states import Isolation
+
+SMALL = CardLease("lse_a", memory_mib=2048, share_permille=140)
+THIRD = CardLease("lse_b", memory_mib=8192, share_permille=400)
+
+
+@pytest.fixture
+def cards(tmp_path: Path) -> Cards:
+    build_fake()
+    return Cards.create(tmp_path / "cards", 1)
+
+
+@pytest.fixture
+def on_card(cards: Cards, tmp_path: Path) -> Callable[..., Any]:
+    """Run a story with the mode, its card and what NVML shows of it; MIG is on unless the story turns it on itself."""
+
+    def run(story: Callable[[Mig, Device, MigCard], Any], *, enabled: bool = True) -> Any:
+        def child() -> Any:
+            port = NvidiaPort()
+            device = port.discover()[0]
+            if enabled:
+                turn_on(port, device)
+                device = port.refresh(device)
+            return story(Mig(port, tmp_path), device, MigCard(port.nvml, device.uuid))
+
+        return cards.run(child)
+
+    return run
+
+
+def turn_on(port: NvidiaPort, device: Device) -> None:
+    """What an operator does; the agent never does."""
+    import pynvml
+
+    port.nvml.order(device.uuid, "mig mode", lambda card: pynvml.nvmlDeviceSetMigMode(card, 1))
+
+
+def test_the_smallest_shape_that_covers_the_lease_is_made(on_card: Callable[..., Any]) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        return mig.prepare(SMALL, card), mig.prepare(THIRD, card), shown.instances(), card.nodes
+
+    small, third, instances, nodes = on_card(story)
+    assert [(small.isolation, small.inert), (third.isolation, third.inert)] == [(Isolation.MIG, False)] * 2
+    assert small.environment["CUDA_VISIBLE_DEVICES"].startswith("MIG-")
+    assert {one.uuid for one in instances} == {
+        grant.environment["CUDA_VISIBLE_DEVICES"] for grant in (small, third)
+    }  # fmt: skip
+    assert small.share_permille == 140 * 7
+    assert third.share_permille == 400 * 7 // 3
+    assert small.nodes == nodes
+    assert "1 of 7 parts" in small.detail
+
+
+def test_an_instance_is_found_again_and_not_made_twice(on_card: Callable[..., Any], tmp_path: Path) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        first = mig.prepare(SMALL, card)
+        return first, mig.prepare(SMALL, card), shown.instances()
+
+    first, again, instances = on_card(story)
+    assert (first, len(instances)) == (again, 1)
+    adopted = on_card(lambda mig, card, shown: (mig.adopt(SMALL, card), len(shown.instances())), enabled=False)
+    assert adopted == (first, 1)
+
+
+def test_a_crash_between_the_two_instances_is_mended(on_card: Callable[..., Any]) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        import pynvml
+
+        first = mig.prepare(SMALL, card)
+        (made,) = shown.instances()
+
+        def lose_compute(handle: Any) -> None:
+            gpu = pynvml.nvmlDeviceGetGpuInstanceById(handle, made.id)
+            pynvml.nvmlComputeInstanceDestroy(pynvml.nvmlGpuInstanceGetComputeInstanceById(gpu, made.compute_id))
+
+        mig._port.nvml.order(card.uuid, "crash", lose_compute)
+        (half,) = shown.instances()
+        return half.uuid, mig.adopt(SMALL, card) == first, len(shown.instances())
+
+    assert on_card(story) == ("", True, 1)
+
+
+def test_release_gives_the_place_back_and_leaves_others_alone(on_card: Callable[..., Any]) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        strange = shown.create(shown.profiles()[0], start=0, size=1)
+        mig.prepare(SMALL, card)
+        mig.prepare(THIRD, card)
+        mig.release("lse_a", card)
+        mig.release("lse_a", card)
+        events = mig.forget_others(set())
+        return strange, shown.instances(), [event.text for event in events]
+
+    strange, left, events = on_card(story)
+    assert left == [strange]
+    assert events == ["mig_taken_back: the instance of forgotten lease lse_b"]
+
+
+def test_a_full_card_and_too_large_a_lease_are_refused_and_leave_nothing(on_card: Callable[..., Any]) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        said = []
+        for lease in (CardLease("huge", 10**6, 100), *(CardLease(f"lse_{n}", 8192, 400) for n in range(3))):
+            try:
+                mig.prepare(lease, card)
+            except CannotShare as error:
+                said.append(str(error))
+        return said, len(shown.instances()), mig._notes.all().keys()
+
+    said, made, noted = on_card(story)
+    assert said == [
+        "no MIG profile of this card covers 1000000 MiB and 100 permille",
+        "no place is left on the card for an instance of that size",
+    ]
+    assert (made, sorted(noted)) == (2, ["lse_0", "lse_1"])
+
+
+def test_a_resize_stays_within_the_instance(on_card: Callable[..., Any]) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        mig.prepare(SMALL, card)
+        smaller = mig.resize(CardLease("lse_a", 1024, 70), card)
+        with pytest.raises(CannotShare, match="cannot change its size while it is in use"):
+            mig.resize(CardLease("lse_a", 2048, 300), card)
+        return smaller.share_permille, len(shown.instances())
+
+    assert on_card(story) == (490, 1)
+
+
+def test_the_mode_is_the_operators_to_turn_on(on_card: Callable[..., Any], cards: Cards) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        with pytest.raises(CannotShare, match="the operator turns it on"):
+            mig.prepare(SMALL, card)
+        return shown._nvml.ask(card.uuid, lambda _: True), card.card.mig if card.card else None
+
+    answered, state = on_card(story, enabled=False)
+    assert (answered, state.enabled) == (True, False)
+
+
+def test_a_card_that_cannot_be_cut_says_so(on_card: Callable[..., Any], cards: Cards) -> None:
+    cards.set(unsupported_mig=1)
+    why = on_card(lambda mig, card, _: mig.fits(card, Operator()), enabled=False)
+    assert why == "the card or its driver has no MIG"
+
+
+def test_an_instance_in_use_is_not_destroyed(on_card: Callable[..., Any], cards: Cards) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        mig.prepare(SMALL, card)
+        (made,) = shown.instances()
+        cards.set(fail_nvmlGpuInstanceDestroy=19, fail_nvmlGpuInstanceDestroy_count=1)
+        with pytest.raises(Refused, match="processes are running on it"):
+            shown.destroy(made.id)
+        return len(shown.instances())
+
+    assert on_card(story) == 1
+
+
+def test_the_nodes_of_an_instance_come_from_the_drivers_list(tmp_path: Path) -> None:
+    listed = tmp_path / "mig-minors"
+    listed.write_text("config 1\nmonitor 2\ngpu0/gi1/access 12\ngpu0/gi1/ci0/access 13\ngpu1/gi1/access 147\n")
+    instance = Instance(id=1, profile_id=19, start=0, size=1, compute_id=0, uuid="MIG-1")
+    assert cap_nodes(0, instance, minors=listed) == ("nvidia-caps/nvidia-cap12", "nvidia-caps/nvidia-cap13")
+    assert cap_nodes(0, instance, minors=tmp_path / "absent") == ()
