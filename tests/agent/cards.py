@@ -75,10 +75,11 @@ class Cards:
             os.environ.update(self.environment())
             os.environ["PATH"] = f"{FAKE}:{os.environ['PATH']}"
             ctypes.CDLL(str(FAKE / "libnvidia-ml.so.1"))  # a later look-up by that name finds this one
-            answer = (True, story())
+            answer = pickle.dumps((True, story()))
         except BaseException:  # noqa: BLE001 - it all goes to the parent
-            answer = (False, traceback.format_exc())
-        os.write(writer, pickle.dumps(answer))
+            answer = pickle.dumps((False, traceback.format_exc()))
+        with os.fdopen(writer, "wb") as told:
+            told.write(answer)
         os._exit(0)
 
 

@@ -89,10 +89,12 @@ class Mig:
         return []
 
     def _made(self, lease: CardLease, card: Device) -> Instance:
+        note = self._notes.get(lease.lease_id)
+        if note is None and (missing := self.fits(card, Operator())):
+            raise CannotShare(missing)
         mig = MigCard(self._port.nvml, card.uuid)
         profiles = mig.profiles()
         instances = mig.instances()
-        note = self._notes.get(lease.lease_id)
         if note is None:
             profile, start, size = self._choose(lease, card, mig, profiles, instances)
             self._notes.put(lease.lease_id, key=card.key, profile_id=profile.id, start=start, size=size)
@@ -115,9 +117,6 @@ class Mig:
         self, lease: CardLease, card: Device, mig: MigCard, profiles: list[Profile], instances: list[Instance]
     ) -> tuple[Profile, int, int]:
         """The smallest shape that covers the lease, at its first place that nothing overlaps or has been promised."""
-        missing = self.fits(card, Operator())
-        if missing:
-            raise CannotShare(missing)
         covering = [profile for profile in profiles if _covers(profile, lease, _whole(profiles))]
         if not covering:
             raise CannotShare(f"no MIG profile of this card covers {lease.memory_mib} MiB and "
