@@ -45,6 +45,7 @@ CUresult vf_enter_driver(const char *call)
     if (!vf_initialised())
         return CUDA_ERROR_NOT_INITIALIZED;
     vf_forget_at_fork();
+    vf_checkpoint_gate();
     return vf_inject(call, &r) ? r : CUDA_SUCCESS;
 }
 

@@ -43,6 +43,7 @@ VF_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr at)
     memcpy(handle.uuid, card->identity.uuid, 16);
     memset(out, 0, sizeof *out);
     memcpy(out, &handle, sizeof handle);
+    vf_checkpoint_shares(1); /* another process may have it from now on */
     return CUDA_SUCCESS;
 }
 

@@ -54,6 +54,7 @@ struct vf_nvml_process {
     uint32_t compute;    /* 1 + index of its compute instance in it */
     uint32_t limit;      /* 1 + index of its cgroup's limit, 0 none */
     _Atomic uint32_t state; /* CUprocessState */
+    _Atomic int32_t shared; /* managed memory, and what others have a part in */
     uint64_t peak_bytes;
     uint64_t away_bytes; /* checkpointed: not on the card */
     uint64_t since_ns;   /* the card's time at its registration */
@@ -88,8 +89,11 @@ void vf_nvml_end(struct vf_card *card, int index);
  * cgroup's limit? Lock held; notes the peak.
  */
 bool vf_nvml_room(struct vf_card *card, int index, uint64_t bytes);
-/* Sleeps while this process is locked by a checkpoint; no lock held. */
+/* Sleeps while a checkpoint has locked this process (on any card). */
 void vf_checkpoint_wait(struct vf_card *card);
+void vf_checkpoint_gate(void);
+/* checkpoint.c: this process has more (or less) that can not be moved. */
+void vf_checkpoint_shares(int more);
 
 /* ---- mig.c ---------------------------------------------------------------- */
 

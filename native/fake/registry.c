@@ -54,6 +54,14 @@ struct vf_range *vf_range_from(uint64_t base)
     return range && range->base == base ? range : NULL;
 }
 
+/* Memory that a checkpoint of this process can not move. */
+static bool is_shared(const struct vf_range *range)
+{
+    return range->kind == VF_RANGE_MANAGED || range->kind == VF_RANGE_IPC ||
+           range->kind == VF_RANGE_IMPORTED ||
+           range->kind == VF_RANGE_EXTERNAL;
+}
+
 struct vf_range *vf_range_add(const struct vf_range *from)
 {
     struct vf_range *range = malloc(sizeof *range);
@@ -62,8 +70,10 @@ struct vf_range *vf_range_add(const struct vf_range *from)
     *range = *from;
     range->id = ++last_id;
     struct vf_range **at = tsearch(range, &ranges, by_address);
-    if (at && *at == range)
+    if (at && *at == range) {
+        vf_checkpoint_shares(is_shared(range));
         return range;
+    }
     free(range);
     return NULL;
 }
@@ -71,6 +81,7 @@ struct vf_range *vf_range_add(const struct vf_range *from)
 void vf_range_drop(struct vf_range *range)
 {
     tdelete(range, &ranges, by_address);
+    vf_checkpoint_shares(is_shared(range) ? -1 : 0);
     vf_give_for(range);
     if (range->mapped)
         vf_unmap((void *)(uintptr_t)range->base, range->mapped);

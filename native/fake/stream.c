@@ -180,6 +180,7 @@ CUresult vf_submit(struct CUstream_st *stream, const struct vf_work *work,
     CUresult r = vf_capture_refuses(stream);
     if (r)
         return r;
+    vf_checkpoint_gate();
     uint64_t n = vf_lane_put(stream->lane, stream->tag, work);
     if (number)
         *number = n;
