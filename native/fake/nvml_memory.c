@@ -115,9 +115,9 @@ static nvmlReturn_t set_limit(struct vf_card *card,
     if (!slot)
         return NVML_ERROR_INSUFFICIENT_RESOURCES;
     *slot = *limit;
-    /* No limit in both is how one is taken away. */
+    /* Nothing guaranteed and no cap: that is how one is taken away. */
     slot->used = limit->hard != NVML_DEVICE_MEMORY_LIMIT_MAX ||
-                 limit->soft != NVML_DEVICE_MEMORY_LIMIT_MAX;
+                 limit->soft != 0;
     vf_limit_renew(card);
     return NVML_SUCCESS;
 }
@@ -157,6 +157,8 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetMemoryLimits_v1(
     vf_reap(card);
     vf_lock(card);
     limit = find(card, asked.path);
+    limits->softLimit = limits->currentUsed = 0;
+    limits->hardLimit = NVML_DEVICE_MEMORY_LIMIT_MAX;
     if (limit) {
         limits->softLimit = limit->soft;
         limits->hardLimit = limit->hard;
@@ -164,5 +166,5 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetMemoryLimits_v1(
             card, (uint32_t)(limit - card->nvml.limits) + 1);
     }
     vf_unlock(card);
-    return limit ? NVML_SUCCESS : NVML_ERROR_NOT_FOUND;
+    return NVML_SUCCESS;
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,11 +15,14 @@ import pytest
 from agent.devices.nvidia import CardEvent, NvidiaPort
 from agent.devices.nvml import REOPEN_S, Nvml
 from agent.devices.port import Device
+from tests.agent.bench import wait_for
 from tests.agent.cards import Cards, build_fake
 from vxpu.states import DeviceKind, Isolation, Quality
+from vxpu.units import MIB
 from vxpu.wire.node import DeviceReport
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
+UNINITIALIZED = 1
 EVERY = ("temperature", "power", "energy", "clocks", "throttle", "ecc", "utilization", "processes", "nvlink", "mig",
          "process_utilization", "events", "pcie")  # fmt: skip
 
@@ -120,6 +125,24 @@ def test_a_card_that_falls_off_the_bus_reads_unavailable_and_comes_back(cards: C
     assert (back, [event.text for event in at_last]) == (45, ["card_back: the card answers again"])
 
 
+def test_a_driver_that_was_reloaded_is_opened_again_at_once(cards: Cards) -> None:
+    def look() -> Any:
+        clock = Clock()
+        port = NvidiaPort(Nvml(clock))
+        device = port.discover()[0]
+        clock.now += REOPEN_S
+        cards.set(**{"fail.nvmlDeviceGetTemperature": UNINITIALIZED})
+        reloaded = values(port, device)["temperature_c"], port.nvml.generation
+        cards.set(**{"fail.nvmlDeviceGetTemperature": UNINITIALIZED})
+        gone = values(port, device)["temperature_c"], [event.text for event in port.take_events()]
+        return reloaded, gone, values(port, device)["temperature_c"], [event.text for event in port.take_events()]
+
+    reloaded, gone, back, events = cards.run(look)
+    assert reloaded == (45, 2)
+    assert gone == (None, ["card_gone: Uninitialized"])
+    assert (back, events) == (45, ["card_back: the card answers again"])
+
+
 class Clock:
     """Seconds that pass when told."""
 
@@ -141,6 +164,26 @@ def with_port(story: Callable[[NvidiaPort, Device], Any]) -> Callable[[], Any]:
 def test_an_idle_card_has_no_processes(cards: Cards) -> None:
     assert cards.run(with_port(lambda port, device: port.process_memory(device))) == {}
     assert cards.run(with_port(lambda port, device: port.process_busy(device, 0))) == []
+
+
+def test_a_process_is_seen_with_its_memory_and_its_time(cards: Cards) -> None:
+    def story(port: NvidiaPort, device: Device) -> Any:
+        command = [sys.executable, str(Path(__file__).with_name("card_client.py")), "100", "400000000"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as guest:
+            assert guest.stdout is not None
+            assert guest.stdout.readline() == "ready\n"
+            memory = port.process_memory(device)
+            samples = wait_for(lambda: port.process_busy(device, 0), what="a sample of the guest")
+            later = port.process_busy(device, samples[-1].at_us)
+            guest.communicate()
+        return guest.pid, memory, samples, later, wait_for(lambda: port.process_memory(device) == {})
+
+    pid, memory, samples, later, _ = cards.run(with_port(story))
+    assert list(memory) == [pid]
+    assert memory[pid] >= 100 * MIB
+    assert {sample.pid for sample in samples} == {pid}
+    assert all(0 < sample.sm_permille <= 1000 for sample in samples)
+    assert all(sample.at_us > samples[-1].at_us for sample in later)
 
 
 def test_no_cards_and_no_driver_are_empty_doors(cards: Cards, tmp_path: Path) -> None:
