@@ -12,7 +12,7 @@
 
 #include "parts.h"
 
-#define VF_ARG_BYTES 64 /* of an effect's argument that are kept by value */
+#define VF_ARG_BYTES 96 /* of an effect's argument that are kept by value */
 
 /* What to do here when a command is done. */
 struct vf_effect {

@@ -87,7 +87,7 @@ struct vf_command {
     uint64_t duration_ns;
     void (*effect)(void *arg);
     void *arg;
-    size_t copy_arg; /* not 0: that many bytes (<= 64) at `arg` are copied */
+    size_t copy_arg; /* not 0: that many bytes (<= 96) at `arg` are copied */
     bool (*ready)(void *arg); /* VF_HOST: polled until true */
     bool on_thread;  /* VF_HOST: effect runs on the driver's thread, and the
                         command ends with it; may take its time */
