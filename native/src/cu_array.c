@@ -59,7 +59,7 @@ static uint64_t array_bytes(const CUDA_ARRAY3D_DESCRIPTOR *d, unsigned levels)
         uint64_t bytes = level_bytes(d, i);
         sum = sum > UINT64_MAX - bytes ? UINT64_MAX : sum + bytes;
     }
-    return vx_mem_round(sum);
+    return vx_cu_round(sum);
 }
 
 /* Sparse and deferred arrays have no memory until some is bound to them. */

@@ -91,12 +91,25 @@ CUresult vx_cu_freed(struct vx_charge *c, CUresult err, enum vx_space space,
     return err;
 }
 
+/*
+ * What the driver takes for a piece of memory of its own: pages of 2 MiB for
+ * 1 MiB and more; smaller pieces share such pages, so they count as they are.
+ */
+uint64_t vx_cu_round(uint64_t bytes)
+{
+    const uint64_t page = 2 << 20;
+    if (bytes < page / 2)
+        return vx_mem_round(bytes);
+    return bytes > UINT64_MAX - page ? UINT64_MAX
+                                     : (bytes + page - 1) / page * page;
+}
+
 /* Room on the device, or a verdict; *spill when it must be managed memory. */
 static CUresult reserve_plain(uint64_t bytes, struct vx_charge **c,
                               int *spill_to)
 {
     int device = vx_cu_current_device();
-    CUresult err = vx_cu_reserve(device, VX_MEMORY_DEVICE, vx_mem_round(bytes),
+    CUresult err = vx_cu_reserve(device, VX_MEMORY_DEVICE, vx_cu_round(bytes),
                                  c);
     *spill_to = -1;
     if (err == CUDA_ERROR_OUT_OF_MEMORY && vx_cu_spill_bought(device))
@@ -149,7 +162,7 @@ static uint64_t row_bytes(size_t width)
 static CUresult settle_pitch(struct vx_charge *c, CUresult err, uint64_t at,
                              uint64_t bytes)
 {
-    uint64_t real = vx_mem_round(bytes);
+    uint64_t real = vx_cu_round(bytes);
     if (!c || err != CUDA_SUCCESS)
         return vx_cu_settle(c, err, VX_SPACE_MEMORY, at);
     if (real < c->bytes)
@@ -212,7 +225,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
     int spill_to;
     CUresult err = reserve_plain(bytes, &c, &spill_to);
     if (err != CUDA_SUCCESS && spill_to >= 0) {
-        err = vx_cu_reserve(spill_to, VX_MEMORY_SPILL, vx_mem_round(bytes),
+        err = vx_cu_reserve(spill_to, VX_MEMORY_SPILL, vx_cu_round(bytes),
                             &c);
         if (c)
             c->owner = vx_cu_owner(spill_to);

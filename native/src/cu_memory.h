@@ -36,6 +36,8 @@ CUdevice vx_cu_device_of(int region_device);
  */
 CUresult vx_cu_reserve(int device, enum vx_memory kind, uint64_t bytes,
                        struct vx_charge **c);
+/* Bytes as the driver takes them for one allocation. */
+uint64_t vx_cu_round(uint64_t bytes);
 /* As above with the grown part of a charge that is in no map yet. */
 bool vx_cu_grow(struct vx_charge *c, uint64_t bytes);
 /* Binds the charge to the new object, or drops it; gives `err` back. */

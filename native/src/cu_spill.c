@@ -33,7 +33,7 @@ CUresult vx_cu_spill_alloc(int device, CUdeviceptr *out, size_t bytes)
 {
     struct vx_charge *c;
     CUdeviceptr at = 0;
-    CUresult err = vx_cu_reserve(device, VX_MEMORY_SPILL, vx_mem_round(bytes),
+    CUresult err = vx_cu_reserve(device, VX_MEMORY_SPILL, vx_cu_round(bytes),
                                  &c);
     if (err != CUDA_SUCCESS)
         return err;

@@ -16,6 +16,8 @@ CARD_KIND = 1
 class Cards:
     """A folder of simulated cards."""
 
+    preload = str(LIBRARY)
+
     def __init__(self, path: Path, *, count: int = 1, **options: int | str) -> None:
         self.path = path
         path.mkdir()
@@ -39,6 +41,10 @@ class Cards:
     def set(self, card: int = 0, **knobs: int) -> None:
         self._control("set", "--card", str(card), *(f"{name}={value}" for name, value in knobs.items()))
 
+    def fail(self, call: str, code: int, *, times: int = 1, card: int = 0) -> None:
+        """Let the driver's next calls of that name answer `code`."""
+        self._control("set", "--card", str(card), f"fail.{call}={code}:{times}")
+
     def grant(self, region: Region, *cards: int, **limits: int) -> Region:
         """Make the region one of these cards, each with the same limits as device 0 unless given."""
         region.devices(len(cards))
@@ -58,5 +64,5 @@ class Cards:
         """A guest that finds the simulated driver first, under the limiter when there is a region."""
         env = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(FAKE), "VXPU_FAKE_DIR": str(self.path)} | extra
         if region is not None:
-            env |= {"LD_PRELOAD": str(LIBRARY), "VXPU_REGION_DIR": str(region.path)}
+            env |= {"LD_PRELOAD": self.preload, "VXPU_REGION_DIR": str(region.path)}
         return env
