@@ -19,6 +19,7 @@ from agent.enforce.modes.choose import CardSharing
 from agent.enforce.modes.port import CardLease, Grant
 from agent.enforce.port import Enforcer, SliceCard
 from agent.state import SliceRecord
+from agent.suspend import Suspender
 from vxpu.states import DeviceKind
 
 DRIVER_IN_SLICE = "/run/vxpu/driver"
@@ -38,6 +39,7 @@ class CardLeases:
         self.sharing = sharing
         self.cdi = cdi
         self.cards = cards
+        self.suspender = Suspender(enforcer, cards)
         self.devices = devices
         self._grants: dict[str, Grant] = {}
 
@@ -91,6 +93,7 @@ class CardLeases:
         """Nothing of the slice runs any more: its part of the card goes back."""
         if record.card is None:
             return
+        self.suspender.forget(record.lease_id)
         self.cdi.remove(record.lease_id)
         self._grants.pop(record.lease_id, None)
         device = self.devices.get(record.device_key)
@@ -99,9 +102,11 @@ class CardLeases:
 
     def take_events(self) -> list[tuple[str, str]]:
         """(lease or device key, words) since the last call."""
-        return self.cards.take_events() + [
-            (event.key, event.text) for event in (*self.sharing.tend(), *self.door.take_events())
-        ]
+        return (
+            self.cards.take_events()
+            + self.suspender.take_events()
+            + [(event.key, event.text) for event in (*self.sharing.tend(), *self.door.take_events())]
+        )
 
     def _granted(self, record: SliceRecord, device: Device, mode: str, grant: Grant) -> SliceRecord:
         self._grants[record.lease_id] = grant

@@ -70,6 +70,8 @@ class Keeper:
                     self.cards.adopt(record)
                     self._repair(record.lease_id)
                     self.enforcer.close_gate(self.state.slices[record.lease_id].spec, closed=record.gate_closed)
+                    if record.state == LeaseState.SUSPENDED and record.card is not None:
+                        self.cards.suspender.adopt(record.spec)
                 except (OSError, LaunchFailed, CannotShare) as error:  # the cycle finds it not holding and tries again
                     self.say(record.lease_id, f"adopt_failed: {error}")
 
@@ -204,13 +206,26 @@ class Keeper:
             self.state.change(lease_id, limits_short=short)
 
     def _gate(self, lease_id: str, *, closed: bool, suspended: bool) -> None:
+        record = self.state.slices[lease_id]
+        if self._is_still_off(record, suspended=suspended):
+            return
         state = LeaseState.SUSPENDED if suspended else LeaseState.READY
-        self._change_terms(self.state.slices[lease_id], open=not closed, state=state)
+        self._change_terms(record, open=not closed, state=state)
         record = self.state.change(lease_id, gate_closed=closed, state=state)
         self.at("slice.gated")
-        self.enforcer.close_gate(record.spec, closed=closed)
+        if suspended and record.card is not None:
+            self.cards.suspender.want(record.spec, suspended=True)
+        else:
+            self.enforcer.close_gate(record.spec, closed=closed)
         if not suspended:
             self.say(lease_id, "gate_closed: no word from the server" if closed else "gate_opened")
+
+    def _is_still_off(self, record: SliceRecord, *, suspended: bool) -> bool:
+        """A slice of a card comes back in its own time: until then it is suspended, and nothing is granted."""
+        if record.card is None or suspended or record.state != LeaseState.SUSPENDED:
+            return False
+        self.cards.suspender.want(record.spec, suspended=False)
+        return self.cards.suspender.is_off(record.lease_id)
 
     def _drain(self, lease_id: str, reason: str, now_ns: int) -> None:
         if lease_id in self.books:
