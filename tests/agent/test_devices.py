@@ -13,7 +13,7 @@ from agent.devices import opencl
 from agent.devices.inventory import Inventory
 from agent.devices.nvidia import NvidiaPort
 from agent.devices.opencl import Found, OpenClPort, ask_driver, card_device, cpu_device, driver_libraries
-from agent.devices.port import less_reserve, measured
+from agent.devices.port import Badge, less_reserve, measured
 from tests.agent.bench import make_config
 from vxpu.states import DeviceKind, Isolation, Quality
 from vxpu.units import MIB
@@ -41,6 +41,14 @@ def test_a_card_behind_a_generic_driver_is_never_called_strict() -> None:
     report = card_device(CARD, 0).report(isolation=Isolation.STRICT, detail="own uid")
     assert (report.kind, report.isolation) == (DeviceKind.OPENCL, Isolation.ADVISORY)
     assert report.isolation_detail == "no meter outside the guest for this card; own uid"
+
+
+def test_a_cards_mode_says_what_is_enforced_in_place_of_the_machines() -> None:
+    badge = Badge(Isolation.MPS, "side by side")
+    report = card_device(CARD, 0).report(isolation=Isolation.STRICT, detail="own uid", badge=badge)
+    assert report.isolation == Isolation.MPS
+    assert report.isolation_detail == "no meter outside the guest for this card; side by side"
+    assert report.card is None
 
 
 def test_this_machines_drivers_are_asked_in_an_empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,6 +57,12 @@ def test_even_a_shared_pid_number_gives_no_way_across_uids(strict: Bench) -> Non
     assert strict.shell(a, f"cat {scratch}/secret 2>/dev/null || echo hidden") == (0, "hidden\n")
 
 
+def test_a_simulated_cards_file_shows_under_dev_wherever_it_lies(strict: Bench, tmp_path: Path) -> None:
+    (tmp_path / "vxpu-fake7").write_text("a card\n")
+    spec = strict.make(devices=(str(tmp_path / "vxpu-fake7"), "no-such-node"))
+    assert strict.shell(spec, "cat /dev/vxpu-fake7; ls /dev | grep -c no-such") == (1, "a card\n0\n")
+
+
 @pytest.mark.parametrize("script", [
     "echo 9 > /run/vxpu/uid/64101/limits",
     "rm -f /run/vxpu/uid/64101/limits; mv /run/vxpu/uid/64101/usage /tmp/u",
