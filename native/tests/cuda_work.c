@@ -304,6 +304,25 @@ static void once(void)
     DO(cuCtxSynchronize());
 }
 
+/*
+ * Not a guest: the hands of a test in virtual time. Each line on stdin is a
+ * number of nanoseconds to sleep; each answer is the time then.
+ */
+static int clock_hand(void)
+{
+    char line[64];
+    vx_test_open_driver();
+    *(void **)&cu.join = vx_test_symbol(RTLD_DEFAULT, "vxfake_join");
+    cu.join();
+    setvbuf(stdout, NULL, _IOLBF, 0);
+    printf("%llu\n", (unsigned long long)now_ns());
+    while (fgets(line, sizeof line, stdin)) {
+        nap(strtoull(line, NULL, 0));
+        printf("%llu\n", (unsigned long long)now_ns());
+    }
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -313,6 +332,8 @@ int main(int argc, char **argv)
                     {"value", value}, {"host", host}, {"callback", callback},
                     {"copies", copies}, {"fills", fills}, {"once", once},
                     {"unknown", unknown}, {"fork", forks}};
+    if (argc > 1 && strcmp(argv[1], "clock") == 0)
+        return clock_hand();
     for (int i = 2; i < argc; i++)
         set_option(argv[i]);
     start();

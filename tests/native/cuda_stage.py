@@ -1,0 +1,131 @@
+"""Tenants on one simulated card in virtual time, with the agent's gain loop: who gets how much of the card.
+
+The test takes part in the card's clock through a small program of its own (`cuda_work clock`): while Python thinks,
+time stands still.
+"""
+
+from __future__ import annotations
+
+import statistics
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from agent.gain import WHOLE_PPM, GainReading, next_gain_ppm
+from tests.native.cards import Cards
+from tests.native.guests import BUILD
+from tests.native.region import Region
+
+SECOND_NS = 1_000_000_000
+TICK_NS = SECOND_NS // 2
+WORK = str(BUILD / "tests/cuda_work")
+
+
+@dataclass
+class Tenant:
+    """One slice and its programs, and what was seen of them."""
+
+    region: Region
+    asked: int
+    guests: list[subprocess.Popen[str]] = field(default_factory=list)
+    gain_ppm: int = WHOLE_PPM
+    before: GainReading | None = None
+    busy: list[int] = field(default_factory=list)  # running total at each tick
+
+
+class Stage:
+    """A card on a virtual clock; leave it and every program on it ends."""
+
+    def __init__(self, folder: Path, *, gain: bool = True, **card: int | str) -> None:
+        self.folder = folder
+        self.cards = Cards(folder / "cards", clock="virtual", **card)
+        self.tenants: list[Tenant] = []
+        self.times: list[int] = []
+        self.gain = gain
+        self.hand = subprocess.Popen(
+            [WORK, "clock"], env=self.cards.env(None), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.now = self._answer()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        for process in [self.hand, *(guest for tenant in self.tenants for guest in tenant.guests)]:
+            process.kill()
+            process.communicate()
+
+    def _answer(self) -> int:
+        assert self.hand.stdout is not None
+        return int(self.hand.stdout.readline())
+
+    def sleep(self, ns: int) -> int:
+        """Let that much of the card's time go by; the time then."""
+        assert self.hand.stdin is not None
+        self.hand.stdin.write(f"{ns}\n")
+        self.hand.stdin.flush()
+        self.now = self._answer()
+        return self.now
+
+    def slice(self, share: int, **limits: int) -> Tenant:
+        region = Region(self.folder / f"slice{len(self.tenants)}", limit=1 << 30, share=share, units=1)
+        tenant = Tenant(self.cards.grant(region, 0, **limits), share)
+        self.tenants.append(tenant)
+        return tenant
+
+    def start(self, tenant: Tenant, pattern: str, **options: int | str) -> subprocess.Popen[str]:
+        words = [f"{name}={value}" for name, value in options.items() if not name.isupper()]
+        extra = {name: str(value) for name, value in options.items() if name.isupper()}
+        guest = subprocess.Popen(
+            [WORK, pattern, *words], env=self.cards.env(tenant.region, **extra), stdout=subprocess.PIPE, text=True
+        )
+        tenant.guests.append(guest)
+        return guest
+
+    def steady(self, share: int, *, programs: int = 1, **options: int) -> Tenant:
+        """A tenant whose programs launch kernels for as long as the test looks."""
+        tenant = self.slice(share)
+        for _ in range(programs):
+            self.start(tenant, "steady", **{"ms": 1_000_000} | options)
+        return tenant
+
+    def busy_by_pid(self) -> dict[int, int]:
+        processes: Any = self.cards.list()[0]["processes"]
+        return {int(process["pid"]): int(process["busy_ns"]) for process in processes}
+
+    def tick(self) -> None:
+        """Half a second goes by, and the agent looks at its meters."""
+        self.sleep(TICK_NS)
+        self.times.append(self.now)
+        by_pid = self.busy_by_pid()
+        for tenant in self.tenants:
+            busy = sum(by_pid.get(guest.pid, 0) for guest in tenant.guests)
+            tenant.busy.append(busy)
+            self._publish_gain(tenant, GainReading(self.now, busy, tenant.region.usage("measured_ns")))
+
+    def _publish_gain(self, tenant: Tenant, after: GainReading) -> None:
+        if self.gain and tenant.before is not None:
+            tenant.gain_ppm = next_gain_ppm(tenant.before, after, current_ppm=tenant.gain_ppm)
+            tenant.region.set(gain_ppm=tenant.gain_ppm)
+        tenant.before = after
+
+    def watch(self, seconds: int, *, warm: int = 3) -> None:
+        """Look for so long, after a warm-up that is not counted."""
+        for _ in range(2 * warm):
+            self.tick()
+        self.times.clear()
+        for tenant in self.tenants:
+            tenant.busy.clear()
+        for _ in range(2 * seconds + 1):
+            self.tick()
+
+    def got(self, tenant: Tenant) -> float:
+        """Per cent of the card, over the time watched."""
+        return 100 * (tenant.busy[-1] - tenant.busy[0]) / (self.times[-1] - self.times[0])
+
+    def jitter(self, tenant: Tenant) -> float:
+        """Per cent: the standard deviation of its shares of each second, against their mean."""
+        parts = [later - earlier for earlier, later in zip(tenant.busy[:-2:2], tenant.busy[2::2], strict=True)]
+        return 100 * statistics.pstdev(parts) / statistics.mean(parts)
