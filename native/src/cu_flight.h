@@ -54,8 +54,8 @@ void vx_flight_reap(void);
 /* The same without waiting for a lock of ours; for the way out. */
 void vx_flight_last_words(void);
 
-/* Debited for what is in flight and counts. */
-int64_t vx_flight_expected_ns(int device);
+/* Debited for what is queued behind a running batch and counts. */
+int64_t vx_flight_queued_ns(int device);
 /* A launch of a function never measured is in flight and counts. */
 bool vx_flight_has_unknown(uint64_t key);
 /* Something that counts is running on the card now. */

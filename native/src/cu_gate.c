@@ -134,13 +134,13 @@ static bool window_is_full(int device, uint64_t key, bool known)
 {
     if (!known && vx_flight_has_unknown(key))
         return true;
-    return vx_flight_expected_ns(device) > WINDOW_NS;
+    return vx_flight_queued_ns(device) > WINDOW_NS;
 }
 
 /* Until the excess is done, as far as estimates tell; then look again. */
 static uint64_t window_nap_ns(int device, unsigned looks)
 {
-    int64_t excess = vx_flight_expected_ns(device) - WINDOW_NS;
+    int64_t excess = vx_flight_queued_ns(device) - WINDOW_NS;
     uint64_t most = 100000ULL << (looks < 6 ? looks : 6);
     if (excess > (int64_t)most)
         most = (uint64_t)excess;

@@ -53,15 +53,21 @@ static bool counts(const struct vx_batch *b, int device)
     return !b->held && !b->stalled && b->order.device == device;
 }
 
-int64_t vx_flight_expected_ns(int device)
+/* The oldest is left out: the card has it, and what is to follow may queue. */
+int64_t vx_flight_queued_ns(int device)
 {
     int64_t sum = 0;
+    bool running = false;
     if (!vx_flight_any())
         return 0;
     pthread_mutex_lock(&vx_batch_lock);
-    for (unsigned i = 0; i < vx_batch_count; i++)
-        if (counts(vx_batch_at(i), device))
+    for (unsigned i = 0; i < vx_batch_count; i++) {
+        if (!counts(vx_batch_at(i), device))
+            continue;
+        if (running)
             sum += vx_batch_at(i)->prepaid_ns;
+        running = true;
+    }
     pthread_mutex_unlock(&vx_batch_lock);
     return sum;
 }
