@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
@@ -53,6 +54,8 @@ class CardPolicy:
         for name, allowed in CHOICES.items():
             if getattr(policy, name) not in allowed:
                 raise ValueError(f"{name} is {' or '.join(allowed)}, not {getattr(policy, name)!r}")
+        if not re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?", policy.dns):
+            raise ValueError(f"dns is a name of letters, digits, dots and dashes, not {policy.dns!r}")
         return policy
 
 

@@ -12,11 +12,12 @@ from typing import Any
 import pynvml
 
 from agent.devices import nvml_readings, nvml_topology
+from agent.devices.mig import MigCard
 from agent.devices.nvml import CardGone, Nvml, Refused, text
 from agent.devices.nvml_readings import Sample
 from agent.devices.port import Device, measured
 from vxpu.states import DeviceKind
-from vxpu.units import MIB, WHOLE_PERMILLE
+from vxpu.units import WHOLE_PERMILLE
 from vxpu.wire.node import CardReport, Reading
 
 __all__ = ["CardEvent", "CardGone", "NvidiaPort", "Refused", "Sample"]
@@ -147,7 +148,7 @@ class NvidiaPort:
         card = self._card(uuid, buses)
         simulated = card.driver_version.startswith(SIMULATED)
         name = text(self.nvml.ask(uuid, pynvml.nvmlDeviceGetName) or "NVIDIA card")
-        memory_mib = number(lambda handle: pynvml.nvmlDeviceGetMemoryInfo(handle).total // MIB) or 1
+        memory = self.nvml.ask(uuid, nvml_readings.memory) or nvml_readings.Memory(1, 0, 0)
         minor = number(pynvml.nvmlDeviceGetMinorNumber)
         return Device(
             key=f"nvidia:{uuid}",
@@ -155,13 +156,20 @@ class NvidiaPort:
             model=name if not simulated or SIMULATED in name.lower() else f"Simulated {name}",
             vendor="NVIDIA (simulated)" if simulated else "NVIDIA",
             compute_units=number(pynvml.nvmlDeviceGetNumGpuCores) or 1,
-            memory_mib=memory_mib,
-            capacity_mib=memory_mib,
+            memory_mib=memory.total,
+            capacity_mib=self._sellable_mib(uuid, card, memory),
             capacity_permille=WHOLE_PERMILLE,
             nodes=_nodes(minor, simulated=simulated),
             simulated=simulated,
             card=card,
         )
+
+    def _sellable_mib(self, uuid: str, card: CardReport, memory: nvml_readings.Memory) -> int:
+        """What programs can have in all: not the driver's own part, nor what a cut card's largest instance lacks."""
+        mine = max(1, memory.total - memory.reserved)
+        if card.mig is None or not card.mig.enabled:
+            return mine
+        return min(mine, max((profile.memory_mib for profile in MigCard(self.nvml, uuid).profiles()), default=mine))
 
     def _card(self, uuid: str, buses: dict[str, str]) -> CardReport:
         others = {peer: bus_id for peer, bus_id in buses.items() if peer != uuid}

@@ -17,6 +17,7 @@ import pynvml
 T = TypeVar("T")
 
 REOPEN_S = 5.0
+LONGEST_REOPEN_S = 60.0
 LOST = frozenset({
     pynvml.NVML_ERROR_UNINITIALIZED, pynvml.NVML_ERROR_DRIVER_NOT_LOADED, pynvml.NVML_ERROR_LIBRARY_NOT_FOUND,
     pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED, pynvml.NVML_ERROR_GPU_NOT_FOUND,
@@ -50,6 +51,7 @@ class Nvml:
         self._lock = threading.RLock()
         self._is_open = False
         self._opened_s = float("-inf")
+        self._wait_s = REOPEN_S
         self._handles: dict[str, Any] = {}
         self._open()
 
@@ -95,16 +97,19 @@ class Nvml:
         if not self._open():
             raise CardGone(self.trouble)
         try:
-            return read()
+            found = read()
         except pynvml.NVMLError as error:
             if error.value not in LOST:
                 return None
+            self._wait_s = min(LONGEST_REOPEN_S, 2 * self._wait_s)
             self.trouble = str(error)
             raise CardGone(self.trouble) from error
+        self._wait_s = REOPEN_S
+        return found
 
     def _open(self) -> bool:
-        """(Re)open the library, at most every few seconds: a card that is lost for good must not cost more."""
-        if self._now_s() - self._opened_s < REOPEN_S:
+        """(Re)open the library, ever more seldom while it does not help: it costs the healthy cards' handles too."""
+        if self._now_s() - self._opened_s < self._wait_s:
             return False
         self._opened_s = self._now_s()
         if self.generation:
@@ -115,6 +120,7 @@ class Nvml:
             pynvml.nvmlInit()
         except pynvml.NVMLError as error:
             self._is_open, self.trouble = False, str(error)
+            self._wait_s = min(LONGEST_REOPEN_S, 2 * self._wait_s)
             return False
         self._is_open, self.trouble = True, ""
         self.generation += 1

@@ -25,10 +25,30 @@ def _throttle_reasons(card: Any) -> int:
         return int(pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(card))  # its name before driver 535
 
 
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Of a card, in MiB. `reserved` is the driver's own, which nobody can have; within `used` on drivers before 510."""
+
+    total: int
+    reserved: int
+    used: int
+
+
+def memory(card: Any) -> Memory:
+    try:
+        found = pynvml.nvmlDeviceGetMemoryInfo(card, version=pynvml.nvmlMemory_v2)
+    except pynvml.NVMLError as error:
+        if error.value != pynvml.NVML_ERROR_FUNCTION_NOT_FOUND:
+            raise
+        found = pynvml.nvmlDeviceGetMemoryInfo(card)
+        return Memory(found.total // MIB, 0, found.used // MIB)
+    return Memory(found.total // MIB, -(-found.reserved // MIB), found.used // MIB)
+
+
 READINGS: dict[str, Callable[[Any], int]] = {
     "utilization_permille": lambda card: pynvml.nvmlDeviceGetUtilizationRates(card).gpu * 10,
     "memory_utilization_permille": lambda card: pynvml.nvmlDeviceGetUtilizationRates(card).memory * 10,
-    "memory_used_mib": lambda card: pynvml.nvmlDeviceGetMemoryInfo(card).used // MIB,
+    "memory_used_mib": lambda card: memory(card).used,
     "temperature_c": lambda card: pynvml.nvmlDeviceGetTemperature(card, pynvml.NVML_TEMPERATURE_GPU),
     "power_mw": pynvml.nvmlDeviceGetPowerUsage,
     "power_limit_mw": pynvml.nvmlDeviceGetEnforcedPowerLimit,
