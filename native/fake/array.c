@@ -103,7 +103,7 @@ static CUresult create(const char *call, CUarray *out,
                        const CUDA_ARRAY3D_DESCRIPTOR *shape)
 {
     CUcontext context;
-    CUresult r = vf_enter(call, &context);
+    CUresult r = vf_enter_owner(call, &context);
     if (r)
         return r;
     if (vf_array_bytes(shape) == 0)

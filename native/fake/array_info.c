@@ -43,7 +43,7 @@ VF_EXPORT CUresult cuMipmappedArrayCreate(CUmipmappedArray *out,
                                           unsigned levels)
 {
     CUcontext context;
-    CUresult r = vf_enter("cuMipmappedArrayCreate", &context);
+    CUresult r = vf_enter_owner("cuMipmappedArrayCreate", &context);
     if (r)
         return r;
     if (!out || !shape || vf_array_bytes(shape) == 0 || levels == 0 ||

@@ -60,6 +60,14 @@ CUresult vf_enter(const char *call, CUcontext *out)
     return is_live(*out) ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
+CUresult vf_enter_owner(const char *call, CUcontext *out)
+{
+    CUresult r = vf_enter(call, out);
+    if (r == CUDA_SUCCESS && (*out)->green)
+        *out = vf_primary((*out)->device);
+    return r;
+}
+
 CUresult vf_enter_context(const char *call, CUcontext context, CUcontext *out)
 {
     if (!context)
@@ -86,17 +94,33 @@ static void count_contexts(CUdevice device)
         atomic_store(&self->contexts, payer[device].live);
 }
 
-bool vf_context_pay(CUdevice device)
+static bool used_by_another(struct vf_card *card)
 {
+    vf_reap(card);
+    int self = vf_self_index(card);
+    for (int i = 0; i < VF_PROCESSES; i++)
+        if (i != self && atomic_load(&card->processes[i].state) == VF_LIVE &&
+            atomic_load(&card->processes[i].contexts) > 0)
+            return true;
+    return false;
+}
+
+CUresult vf_context_pay(CUdevice device)
+{
+    struct vf_card *card = vf_device_card(device);
+    uint64_t bytes = vf_knob(card, context_mib) * VF_MIB;
+    uint64_t mode = vf_knob(card, compute_mode);
+    if (mode == CU_COMPUTEMODE_PROHIBITED ||
+        (mode == CU_COMPUTEMODE_EXCLUSIVE_PROCESS && used_by_another(card)))
+        return CUDA_ERROR_DEVICE_UNAVAILABLE;
     if (payer[device].live == 0) {
-        uint64_t bytes = vf_knob(vf_device_card(device), context_mib) * VF_MIB;
         if (!vf_take(device, bytes))
-            return false;
+            return CUDA_ERROR_OUT_OF_MEMORY;
         payer[device].paid_bytes = bytes;
     }
     payer[device].live++;
     count_contexts(device);
-    return true;
+    return CUDA_SUCCESS;
 }
 
 static void refund(CUdevice device)
@@ -168,13 +192,15 @@ static CUresult make(CUcontext *out, unsigned flags, unsigned version,
     if (stack.depth == MAX_DEPTH)
         return CUDA_ERROR_OPERATING_SYSTEM;
     vf_memory_lock();
-    bool paid = vf_context_pay(device);
-    CUcontext context = paid ? vf_context_new(device, flags, version) : NULL;
-    if (paid && !context)
+    CUresult r = vf_context_pay(device);
+    CUcontext context = r ? NULL : vf_context_new(device, flags, version);
+    if (r == CUDA_SUCCESS && !context) {
         refund(device);
+        r = CUDA_ERROR_OUT_OF_MEMORY;
+    }
     vf_memory_unlock();
-    if (!context)
-        return CUDA_ERROR_OUT_OF_MEMORY;
+    if (r)
+        return r;
     stack.at[stack.depth++] = context;
     *out = context;
     return CUDA_SUCCESS;

@@ -34,12 +34,14 @@ CUresult vf_enter(const char *call, CUcontext *out);
 CUresult vf_enter_context(const char *call, CUcontext context, CUcontext *out);
 CUresult vf_enter_device(const char *call, CUdevice device);
 CUresult vf_enter_driver(const char *call);
+/* vf_enter, for what is then owned: a green context's is the primary one's. */
+CUresult vf_enter_owner(const char *call, CUcontext *out);
 /* The primary context of a device, when it is active, else NULL. */
 CUcontext vf_primary(CUdevice device);
 
 /* For primary.c and green.c, the lock of memory.h held. */
 CUcontext vf_context_new(CUdevice device, unsigned flags, unsigned version);
-bool vf_context_pay(CUdevice device);
+CUresult vf_context_pay(CUdevice device);
 void vf_context_empty(CUcontext context);
 /* The same without the lock. Waits for the work of this process. */
 void vf_context_finish(CUcontext context);

@@ -20,7 +20,7 @@ VF_EXPORT CUresult cuImportExternalMemory(
     CUexternalMemory *out, const CUDA_EXTERNAL_MEMORY_HANDLE_DESC *desc)
 {
     CUcontext context;
-    CUresult r = vf_enter("cuImportExternalMemory", &context);
+    CUresult r = vf_enter_owner("cuImportExternalMemory", &context);
     if (r)
         return r;
     if (!out || !desc || desc->size == 0)

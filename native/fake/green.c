@@ -159,12 +159,9 @@ VF_EXPORT CUresult cuGreenCtxDestroy(CUgreenCtx green)
     CUresult r = enter("cuGreenCtxDestroy", green);
     if (r)
         return r;
-    CUcontext context = green->context;
     vf_card_wait(vf_device_card(green->device));
     vf_memory_lock();
-    vf_ranges_drop_of(context);
-    vf_arrays_drop_of(context);
-    vf_handle_drop(context);
+    vf_handle_drop(green->context);
     vf_handle_drop(green);
     vf_memory_unlock();
     return vf_primary_release(green->device);

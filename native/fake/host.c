@@ -14,7 +14,7 @@ static CUresult allocate(const char *call, void **out, uint64_t size,
 {
     struct vf_range range = {.size = size, .flags = flags,
                              .kind = VF_RANGE_HOST};
-    CUresult r = vf_enter(call, &range.context);
+    CUresult r = vf_enter_owner(call, &range.context);
     if (r)
         return r;
     if (!out || size == 0 || (flags & ~ALLOC_FLAGS))
@@ -85,7 +85,7 @@ static CUresult enlist(const char *call, void *at, uint64_t size,
 {
     struct vf_range range = {.base = (uintptr_t)at, .size = size,
                              .flags = flags, .kind = VF_RANGE_REGISTERED};
-    CUresult r = vf_enter(call, &range.context);
+    CUresult r = vf_enter_owner(call, &range.context);
     if (r)
         return r;
     if (!at || size == 0 || (flags & ~REGISTER_FLAGS))

@@ -89,7 +89,7 @@ static CUresult open_memory(const char *call, CUdeviceptr *out,
 {
     struct memory_handle handle;
     CUcontext context;
-    CUresult r = vf_enter(call, &context);
+    CUresult r = vf_enter_owner(call, &context);
     if (r)
         return r;
     memcpy(&handle, from, sizeof handle);

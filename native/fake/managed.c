@@ -37,7 +37,7 @@ VF_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size,
 {
     struct vf_range range = {.size = size, .flags = flags,
                              .kind = VF_RANGE_MANAGED};
-    CUresult r = vf_enter("cuMemAllocManaged", &range.context);
+    CUresult r = vf_enter_owner("cuMemAllocManaged", &range.context);
     if (r)
         return r;
     if (!out || size == 0 || flags == 0 || (flags & ~(unsigned)ATTACH_FLAGS) ||

@@ -28,7 +28,7 @@ static CUresult allocate(const char *call, uint64_t *out, uint64_t size,
                          enum width width)
 {
     struct vf_range range = {.size = size, .kind = VF_RANGE_PLAIN};
-    CUresult r = vf_enter(call, &range.context);
+    CUresult r = vf_enter_owner(call, &range.context);
     if (r)
         return r;
     if (size == 0)
@@ -252,10 +252,16 @@ VF_EXPORT CUresult cuMemGetInfo(unsigned *unused, unsigned *total)
     return CUDA_SUCCESS;
 }
 
+/* Mappings side by side are one piece of memory to a copy. */
 bool vf_is_device_range(CUdeviceptr at, size_t bytes)
 {
     struct vf_range range;
-    return vf_describe(at, &range) && range.kind != VF_RANGE_HOST &&
-           range.kind != VF_RANGE_REGISTERED &&
-           at + bytes <= range.base + range.size;
+    uint64_t next = at, end = at + bytes;
+    do {
+        if (!vf_describe(next, &range) || range.kind == VF_RANGE_HOST ||
+            range.kind == VF_RANGE_REGISTERED)
+            return false;
+        next = range.base + range.size;
+    } while (next < end && range.kind == VF_RANGE_MAPPED);
+    return next >= end;
 }

@@ -173,3 +173,40 @@ VF_EXPORT CUresult cuMemRangeGetAttributes(void **data, size_t *sizes,
     }
     return CUDA_SUCCESS;
 }
+
+/* The contents may go; the bytes stay. */
+static CUresult discard(const char *call, const CUdeviceptr *at,
+                        const size_t *size, size_t count,
+                        unsigned long long flags)
+{
+    CUcontext context;
+    struct vf_range range;
+    CUresult r = vf_enter(call, &context);
+    if (r)
+        return r;
+    if (!at || !size || count == 0 || flags)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < count; i++)
+        if (!vf_describe(at[i], &range) || range.kind != VF_RANGE_MANAGED ||
+            size[i] > range.base + range.size - at[i])
+            return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+VF_EXPORT CUresult cuMemDiscardBatchAsync(CUdeviceptr *at, size_t *size,
+                                          size_t count,
+                                          unsigned long long flags,
+                                          CUstream stream)
+{
+    (void)stream;
+    return discard("cuMemDiscardBatchAsync", at, size, count, flags);
+}
+
+VF_EXPORT CUresult cuMemDiscardBatchAsync_ptsz(CUdeviceptr *at, size_t *size,
+                                               size_t count,
+                                               unsigned long long flags,
+                                               CUstream stream)
+{
+    (void)stream;
+    return discard("cuMemDiscardBatchAsync_ptsz", at, size, count, flags);
+}

@@ -17,12 +17,13 @@ CUcontext vf_primary(CUdevice device)
 /* Lock held. */
 static CUresult first_use(CUdevice device)
 {
-    if (!vf_context_pay(device))
-        return CUDA_ERROR_OUT_OF_MEMORY;
     if (!primary[device])
         primary[device] = vf_context_new(device, 0, 12000);
     if (!primary[device])
         return CUDA_ERROR_OUT_OF_MEMORY;
+    CUresult r = vf_context_pay(device);
+    if (r)
+        return r;
     primary[device]->primary = true;
     primary[device]->flags = wanted_flags[device];
     return CUDA_SUCCESS;
