@@ -104,8 +104,9 @@ def fork() -> None:
     for when in ("before", "after"):
         child = os.fork()
         if child == 0:
-            code = cuda.call("cuInit", 0)
-            used = cuda.start().used() if code == 0 else None
+            code, used = cuda.call("cuInit", 0), None
+            with contextlib.suppress(CudaError):
+                used = cuda.start().used()
             say(did="fork", when=when, init=code, used=used)
             os._exit(0)
         _, status = os.waitpid(child, 0)
