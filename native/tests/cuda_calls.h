@@ -23,5 +23,6 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *, CUdeviceptr);
 CUresult cuStreamCreate(CUstream *, unsigned int);
 CUresult cuGraphCreate(CUgraph *, unsigned int);
 CUresult cuGraphDestroy(CUgraph);
+nvmlReturn_t nvmlInit_v2(void);
 
 #endif

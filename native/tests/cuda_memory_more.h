@@ -93,7 +93,8 @@ static CUresult do_ipc_open(void)
         sscanf(word[2] + 2 * i, "%2x", &byte);
         ((unsigned char *)&h)[i] = (unsigned char)byte;
     }
-    return keep(cuIpcOpenMemHandle_v2(&at, h, 1), word[1], at, 0);
+    CUresult err = cuIpcOpenMemHandle_v2(&at, h, 1);
+    return keep(err, word[1], at, 0);
 }
 
 static CUresult do_ipc_close(void)
@@ -104,7 +105,8 @@ static CUresult do_ipc_close(void)
 static CUresult do_graph(void)
 {
     CUgraph g = NULL;
-    return keep(cuGraphCreate(&g, 0), word[1], (uintptr_t)g, 0);
+    CUresult err = cuGraphCreate(&g, 0);
+    return keep(err, word[1], (uintptr_t)g, 0);
 }
 
 /* "node-alloc a g 64m 0": keeps the node's address as a, the node as a.at */
@@ -159,6 +161,54 @@ static CUresult do_end_capture(void)
     return keep(err, word[1], (uintptr_t)g, 0);
 }
 
+static nvmlDevice_t nvml_device(void)
+{
+    nvmlDevice_t device = NULL;
+    nvmlInit_v2();
+    nvmlDeviceGetHandleByIndex_v2((unsigned)number(word[1]), &device);
+    return device;
+}
+
+static CUresult do_nvml_memory(void)
+{
+    nvmlDevice_t device = nvml_device();
+    nvmlMemory_t a = {0};
+    nvmlMemory_v2_t b = {.version = nvmlMemory_v2};
+    int err = (int)nvmlDeviceGetMemoryInfo(device, &a);
+    err = err ? err : (int)nvmlDeviceGetMemoryInfo_v2(device, &b);
+    printf("%llu %llu %llu %llu %llu %llu %llu ", a.total, a.free, a.used,
+           b.total, b.reserved, b.free, b.used);
+    return (CUresult)err;
+}
+
+static CUresult do_nvml_processes(void)
+{
+    nvmlProcessInfo_t list[64];
+    unsigned int count = 64;
+    int err = (int)nvmlDeviceGetComputeRunningProcesses_v3(nvml_device(), &count,
+                                                           list);
+    for (unsigned int i = 0; err == 0 && i < count; i++)
+        printf("%u ", list[i].pid);
+    return (CUresult)err;
+}
+
+static CUresult do_nvml_room(void)
+{
+    unsigned int count = 0;
+    int err = (int)nvmlDeviceGetComputeRunningProcesses(nvml_device(), &count,
+                                                        NULL);
+    printf("%d %u ", err, count);
+    return CUDA_SUCCESS;
+}
+
+static CUresult do_nvml_utilization(void)
+{
+    nvmlUtilization_t u = {0};
+    int err = (int)nvmlDeviceGetUtilizationRates(nvml_device(), &u);
+    printf("%u %u ", u.gpu, u.memory);
+    return (CUresult)err;
+}
+
 #define MORE_COMMANDS                                                        \
     {"handle", do_handle}, {"handle-release", do_handle_release},            \
         {"map", do_map}, {"unmap", do_unmap}, {"retain", do_retain},         \
@@ -167,6 +217,9 @@ static CUresult do_end_capture(void)
         {"graph", do_graph}, {"node-alloc", do_node_alloc},                  \
         {"node-free", do_node_free}, {"instantiate", do_instantiate},        \
         {"launch", do_launch}, {"exec-destroy", do_exec_destroy},            \
-        {"capture", do_capture}, {"end-capture", do_end_capture}
+        {"capture", do_capture}, {"end-capture", do_end_capture},            \
+        {"nvml-memory", do_nvml_memory}, {"nvml-room", do_nvml_room},        \
+        {"nvml-processes", do_nvml_processes},                               \
+        {"nvml-utilization", do_nvml_utilization}
 
 #endif

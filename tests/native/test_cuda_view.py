@@ -1,0 +1,102 @@
+"""What a slice sees of a card: CUDA's and NVML's memory, processes and utilisation (cases 1, 9, 16)."""
+
+import pytest
+
+from tests.native.card_guest import OK, Guest
+from tests.native.conftest import CardRegion
+from tests.native.region import MIB
+
+CARD = 24 * 1024 * MIB
+
+
+@pytest.mark.parametrize("command", ["info none", "info free", "info total", "info"])
+def test_left_out_results_answer_as_the_driver_does(card_region: CardRegion, command: str) -> None:
+    cards, region = card_region(limit=64 * MIB)
+    with Guest(cards.env(None)) as bare, Guest(cards.env(region)) as guest:
+        bare.do("context 0")
+        guest.do("context 0", "alloc a 8m")
+        assert guest.words(command)[-1] == bare.words(command)[-1]
+        assert guest.figures("info") == (56 * MIB, 64 * MIB)
+
+
+def test_no_context_is_the_drivers_error(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB)
+    with Guest(cards.env(None)) as bare, Guest(cards.env(region)) as guest:
+        assert guest.do("info", "alloc a 1m", "array b 4 4 0", "total 9") == bare.do(
+            "info", "alloc a 1m", "array b 4 4 0", "total 9"
+        )
+
+
+def test_total_is_the_limit_and_free_what_is_left(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB, overhead_bytes=4 * MIB, ctx_bytes=10 * MIB)
+    with Guest(cards.env(region)) as guest:
+        assert guest.figures("total 0") == (64 * MIB,)
+        guest.do("context 0")
+        assert guest.figures("info") == (50 * MIB, 64 * MIB)
+        guest.do("alloc a 20m")
+        assert guest.figures("info") == (30 * MIB, 64 * MIB)
+
+
+def test_a_limit_above_the_card_shows_the_card(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=100 * CARD)
+    with Guest(cards.env(None)) as bare, Guest(cards.env(region)) as guest:
+        bare.do("context 0", "alloc a 2g")
+        guest.do("context 0")
+        assert guest.figures("info")[1] == guest.figures("total 0")[0] == CARD
+        assert guest.figures("info")[0] == bare.figures("info")[0]
+
+
+def test_what_others_hold_of_the_card_lowers_free(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=23 * 1024 * MIB)
+    with Guest(cards.env(None)) as other, Guest(cards.env(region)) as guest:
+        other.do("context 0", "alloc a 20g")
+        guest.do("context 0")
+        assert guest.figures("info") == (other.figures("info")[0], 23 * 1024 * MIB)
+
+
+@pytest.mark.parametrize(
+    ("visible", "first"), [("1,0", 1), ("1", 1), ("0", 0), ("GPU-", 0)], ids=["reversed", "subset", "one", "uuid"]
+)
+def test_limits_follow_the_card_however_devices_are_listed(card_region: CardRegion, visible: str, first: int) -> None:
+    cards, region = card_region(limit=64 * MIB, count=2)
+    region.set(1, limit_bytes=32 * MIB)
+    order = cards.uuid(0) if visible == "GPU-" else visible
+    with Guest(cards.env(region, CUDA_VISIBLE_DEVICES=order)) as guest:
+        assert guest.figures("total 0") == ((64, 32)[first] * MIB,)
+        assert guest.do("context 0", "alloc a 8m") == [OK, OK]
+        assert region.used(device=first) == 8 * MIB
+
+
+def test_an_empty_list_of_devices_has_none(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB)
+    with Guest(cards.env(None, CUDA_VISIBLE_DEVICES="")) as bare:
+        with Guest(cards.env(region, CUDA_VISIBLE_DEVICES="")) as guest:
+            assert guest.init == bare.init
+            assert guest.do("total 0", "context 0") == bare.do("total 0", "context 0")
+
+
+def test_nvml_shows_the_slice_and_only_its_processes(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB)
+    with Guest(cards.env(None)) as other, Guest(cards.env(region)) as guest:
+        other.do("context 0", "alloc a 2g")
+        guest.do("context 0", "alloc a 24m")
+        assert guest.figures("nvml-memory 0") == (64 * MIB, 40 * MIB, 24 * MIB, 64 * MIB, 0, 40 * MIB, 24 * MIB)
+        assert guest.figures("nvml-processes 0") == (guest.process.pid,)
+        assert set(other.figures("nvml-processes 0")) == {guest.process.pid, other.process.pid}
+
+
+def test_nvml_asks_for_room_as_the_driver_does(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB)
+    with Guest(cards.env(region)) as guest:
+        assert guest.figures("nvml-room 0") == (0, 0)  # no process: success, none needed
+        guest.do("context 0")
+        assert guest.figures("nvml-room 0") == (7, 1)  # one: insufficient size, and how many
+
+
+def test_nvml_of_a_card_of_another_slice_is_left_as_it_is(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB, count=2)
+    region.set(1, uuid_low=1)
+    with Guest(cards.env(region)) as guest:
+        guest.do("context 0")
+        assert guest.figures("nvml-memory 0")[0] == 64 * MIB
+        assert guest.figures("nvml-memory 1")[0] == CARD
