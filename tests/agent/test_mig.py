@@ -16,6 +16,7 @@ from agent.enforce.modes.port import CannotShare, CardLease, Operator
 from tests.agent.cards import Cards, build_fake
 from vxpu.states import Isolation
 
+IN_USE = 19
 SMALL = CardLease("lse_a", memory_mib=2048, share_permille=140)
 THIRD = CardLease("lse_b", memory_mib=8192, share_permille=400)
 
@@ -156,11 +157,43 @@ def test_a_card_that_cannot_be_cut_says_so(on_card: Callable[..., Any], cards: C
     assert why == "the card or its driver has no MIG"
 
 
+@pytest.mark.parametrize(("call", "kept"), [
+    ("nvmlDeviceCreateGpuInstanceWithPlacement", []), ("nvmlGpuInstanceCreateComputeInstance", ["lse_a"]),
+])  # fmt: skip
+def test_a_refusal_half_way_is_said_and_the_next_try_makes_it(
+    on_card: Callable[..., Any], cards: Cards, call: str, kept: list[str]
+) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        cards.set(**{f"fail.{call}": IN_USE})
+        with pytest.raises(CannotShare, match="processes are running on it"):
+            mig.prepare(SMALL, card)
+        noted = sorted(mig._notes.all())
+        grant = mig.prepare(SMALL, card)
+        return noted, [one.uuid == grant.environment["CUDA_VISIBLE_DEVICES"] for one in shown.instances()]
+
+    assert on_card(story) == (kept, [True])
+
+
+def test_an_instance_that_was_noted_but_not_made_is_made_at_its_place(
+    on_card: Callable[..., Any], tmp_path: Path
+) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        mig.prepare(SMALL, card)
+        (made,) = shown.instances()
+        shown.destroy(made.id)
+        shown.destroy(made.id)
+        Mig(mig._port, tmp_path).adopt(SMALL, card)
+        return made.start, [one.start for one in shown.instances()]
+
+    start, again = on_card(story)
+    assert again == [start]
+
+
 def test_an_instance_in_use_is_not_destroyed(on_card: Callable[..., Any], cards: Cards) -> None:
     def story(mig: Mig, card: Device, shown: MigCard) -> Any:
         mig.prepare(SMALL, card)
         (made,) = shown.instances()
-        cards.set(**{"fail.nvmlGpuInstanceDestroy": 19})
+        cards.set(**{"fail.nvmlGpuInstanceDestroy": IN_USE})
         with pytest.raises(Refused, match="processes are running on it"):
             shown.destroy(made.id)
         return len(shown.instances())

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,9 @@ from vxpu.units import WHOLE_PERMILLE
 
 CONTROL = "nvidia-cuda-mps-control"
 PIPES_IN_SLICE = "/run/vxpu/mps"
-ANSWER_S = 10
+PID_FILE = "nvidia-cuda-mps-control.pid"
+ANSWER_S = 3
+AGAIN_S = 10.0
 DETAIL = ("slices run side by side through MPS, each on its part of the processors; the library holds memory and time; "
           "a fault of one slice's program can end the others'")  # fmt: skip
 
@@ -34,6 +37,7 @@ class CardDaemon:
     folder: Path
     leases: dict[str, CardLease]
     told: tuple[int, int] = (0, 0)
+    again_s: float = 0.0
 
 
 class Mps:
@@ -95,11 +99,15 @@ class Mps:
         return events
 
     def tend(self) -> list[CardEvent]:
-        """A daemon that died is started again; programs that were its clients have lost their context."""
+        """A daemon that died is started again; programs that were its clients have lost their context.
+
+        Only its process is looked at: asking it costs a program, and one that hangs would hold the agent up.
+        """
         events = []
         for daemon in self._daemons.values():
-            if _answers(daemon.folder, self._program):
+            if _is_alive(daemon.folder) or time.monotonic() < daemon.again_s:
                 continue
+            daemon.again_s = time.monotonic() + AGAIN_S
             try:
                 self._start(daemon)
                 daemon.told = (0, 0)
@@ -173,6 +181,16 @@ def _ask(folder: Path, program: str, command: str) -> str:
     if done.returncode != 0:
         raise CannotShare(f"the MPS control daemon does not answer: {done.stderr.strip()[:200]}")
     return done.stdout
+
+
+def _is_alive(folder: Path) -> bool:
+    """By the file that the daemon keeps in its pipe folder; a number may have become another's, so its name counts."""
+    try:
+        pid = int((folder / "pipe" / PID_FILE).read_text())
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().partition("(")[2].rpartition(")")
+    except (FileNotFoundError, ProcessLookupError, ValueError):
+        return False
+    return CONTROL.startswith(name) and rest.split()[0] not in {"Z", "X"}
 
 
 def _answers(folder: Path, program: str) -> bool:
