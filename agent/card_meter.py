@@ -13,8 +13,8 @@ from typing import Protocol
 
 from agent.gauge import Counters
 
-SAMPLE_US = 166_667
-LONGEST_LOOK_US = 5_000_000
+LONGEST_QUESTION_US = 1_000_000
+LONGEST_ANSWER_US = 2_000_000
 # How long a dead process is remembered for the sample that is still to come.
 REMEMBERED_NS = 5_000_000_000
 
@@ -48,15 +48,21 @@ class SliceMeter:
 
 @dataclass(slots=True)
 class CardMeter:
-    """One card. `look` folds in what the driver said since the last one; `slices` are totals by lease."""
+    """One card. `fold` takes what the driver sampled, several times a period; `look` closes an interval.
+
+    A driver tells the mean of a process over the periods since the last question, stamped with the last one in which
+    it was busy: so the questions come more often than the periods, and none is asked about more than a second.
+    """
 
     slices: dict[str, SliceMeter] = field(default_factory=dict)
     since_us: int = 0
+    mono_ns: int = 0
     busy_ns: int = 0
     unclaimed_ns: int = 0
-    mono_ns: int = 0
+    _had: dict[str, int] = field(default_factory=dict)
+    _seen_ns: int = 0
+    _is_told: bool = False
     _owner: dict[int, tuple[str, int]] = field(default_factory=dict)
-    _last_us: dict[int, int] = field(default_factory=dict)
 
     def begin(self, lease_id: str, *, busy_ns: int = 0) -> None:
         """`busy_ns` is the total that an agent before this one came to."""
@@ -64,6 +70,7 @@ class CardMeter:
 
     def forget(self, lease_id: str) -> None:
         self.slices.pop(lease_id, None)
+        self._had.pop(lease_id, None)
         self._owner = {pid: known for pid, known in self._owner.items() if known[0] != lease_id}
 
     def claim(self, members: Mapping[str, Iterable[int]], *, mono_ns: int) -> None:
@@ -73,41 +80,44 @@ class CardMeter:
                 self._owner[pid] = (lease_id, mono_ns)
         self._owner = {pid: one for pid, one in self._owner.items() if mono_ns - one[1] <= REMEMBERED_NS}
 
-    def look(
-        self, samples: Iterable[ProcessSample] | None, memory: Mapping[int, int | None] | None, *, mono_ns: int
-    ) -> dict[str, int]:
-        """Fold in an interval; answers the device time that each slice had in it. None: the driver does not say."""
-        length_ns = max(0, mono_ns - self.mono_ns) if self.mono_ns else 0
-        self.mono_ns = mono_ns
-        had = dict.fromkeys(self.slices, 0)
-        busy_ns = 0
-        for sample in samples or ():
-            spent_ns = self._time_of(sample, length_ns // 1000)
-            busy_ns += spent_ns
+    def question(self, *, wall_us: int) -> int:
+        """Since when to ask, in the driver's microseconds (of the epoch)."""
+        self.since_us = max(self.since_us, wall_us - LONGEST_QUESTION_US)
+        return self.since_us
+
+    def fold(self, samples: Iterable[ProcessSample] | None, *, since_us: int) -> None:
+        """What the driver said of the time since then. None: it does not sample processes."""
+        if samples is None:
+            return
+        self._is_told = True
+        seen_us: dict[int, int] = {}
+        for sample in samples:
+            covered_us = max(0, sample.at_us - max(since_us, seen_us.get(sample.pid, 0)))
+            seen_us[sample.pid] = sample.at_us
+            spent_ns = min(covered_us, LONGEST_ANSWER_US) * max(0, min(1000, sample.sm_permille))
             lease_id = self._owner.get(sample.pid, ("", 0))[0]
-            if lease_id in had:
-                had[lease_id] += spent_ns
+            if lease_id in self.slices:
+                self._had[lease_id] = self._had.get(lease_id, 0) + spent_ns
+                self.slices[lease_id].busy_ns += spent_ns
             else:
                 self.unclaimed_ns += spent_ns
-        self.busy_ns += busy_ns
-        for lease_id, one in self.slices.items():
-            one.busy_ns += had[lease_id]
-            if samples is not None:
+            self._seen_ns += spent_ns
+        self.since_us = max([self.since_us, *seen_us.values()])
+
+    def look(self, memory: Mapping[int, int | None] | None, *, mono_ns: int) -> dict[str, int]:
+        """Close an interval; answers the device time that each slice had in it."""
+        length_ns = max(0, mono_ns - self.mono_ns) if self.mono_ns else 0
+        self.mono_ns = mono_ns
+        had, seen_ns = {lease_id: self._had.get(lease_id, 0) for lease_id in self.slices}, self._seen_ns
+        self.busy_ns += seen_ns
+        if self._is_told:
+            for one in self.slices.values():
                 one.whole_ns += length_ns
-                one.idle_ns += max(0, length_ns - busy_ns)
+                one.idle_ns += max(0, length_ns - seen_ns)
+        self._had, self._seen_ns, self._is_told = {}, 0, False
         if memory is not None:
             self._count_memory(memory)
         return had
-
-    def _time_of(self, sample: ProcessSample, length_us: int) -> int:
-        """A process seen before had this share since then, but for no longer than we did not look."""
-        before_us = self._last_us.get(sample.pid, sample.at_us - SAMPLE_US)
-        self._last_us[sample.pid] = max(before_us, sample.at_us)
-        self.since_us = max(self.since_us, sample.at_us)
-        if len(self._last_us) > 4 * len(self._owner) + 64:  # pids of the dead
-            self._last_us = {pid: at for pid, at in self._last_us.items() if at > self.since_us - LONGEST_LOOK_US}
-        covered_us = min(max(0, sample.at_us - before_us), min(LONGEST_LOOK_US, length_us) + SAMPLE_US)
-        return covered_us * max(0, min(1000, sample.sm_permille))
 
     def _count_memory(self, memory: Mapping[int, int | None]) -> None:
         for lease_id, one in self.slices.items():

@@ -1,8 +1,8 @@
 """What the agent does for slices of cards beside its cycle: meters them, and publishes gain, overhead and loans.
 
-One thread. Each half second it asks the driver once a card, through the door in devices/, and writes into the regions;
-each 50 ms, and only while somebody waits at a gate, it lends idle time. The cycle reads what it found and never waits
-for a driver. Nothing here believes the guest: its counters steer its own gain, and what its processes had of the card
+One thread. Ten times a second it asks the driver, through the door in devices/, what each process had; each half second
+it writes into the regions; each 50 ms, and only while somebody waits at a gate, it lends idle time. The cycle reads what
+it found and never waits for a driver. Nothing here believes the guest: its counters steer its own gain, and what its processes had of the card
 beyond what they debited comes back as the agent's debit.
 """
 
@@ -30,7 +30,7 @@ from agent.region import Damaged, GateHints
 from vxpu.units import WHOLE_PERMILLE
 
 LOOK_NS = SECOND_NS // 2
-CLAIM_NS = SECOND_NS // 10
+SAMPLE_NS = SECOND_NS // 10
 # Who waited or was refilled so lately stands at its gate now.
 WAITING_NS = 200_000_000
 OVER_NS = 10 * SECOND_NS
@@ -91,6 +91,7 @@ class Cards:
         self._meters: dict[str, CardMeter] = {}
         self._events: deque[tuple[str, str]] = deque(maxlen=256)
         self._foreign_permille: dict[str, int] = {}
+        self._unclaimed: dict[str, int] = {}
         self._trouble = ""
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
@@ -160,13 +161,13 @@ class Cards:
             self._thread.join(timeout=5)
 
     def _run(self) -> None:
-        look_at = claim_at = 0.0
+        look_at = sample_at = 0.0
         while not self._over.is_set():
             now = time.monotonic()
             try:
-                if now >= claim_at:
-                    self.claim()
-                    claim_at = now + (CLAIM_NS if self._enforcer.own_uid else LOOK_NS) / SECOND_NS
+                if now >= sample_at:
+                    self.sample()
+                    sample_at = now + SAMPLE_NS / SECOND_NS
                 if now >= look_at:
                     self.look()
                     look_at = now + LOOK_NS / SECOND_NS
@@ -174,37 +175,40 @@ class Cards:
             except Exception as error:  # noqa: BLE001 - the meter of all slices must not end with one bad reading
                 self._say_once(f"{error!r}")
                 is_waiting = False
-            due = min(claim_at, look_at)
+            due = min(sample_at, look_at)
             if is_waiting:
                 due = min(due, now + LENDER_NS / SECOND_NS)
             self._over.wait(max(0.005, due - time.monotonic()))
 
-    def claim(self) -> None:
-        """See whose the processes are while they live."""
+    def sample(self) -> None:
+        """See whose the processes are while they live, and what the driver sampled of them."""
         with self._lock:
-            specs = [(one.device.key, one.spec) for one in self._slices.values()]
+            watched = [(one.device, one.spec) for one in self._slices.values()]
         members: dict[str, dict[str, list[int]]] = {}
-        for key, spec in specs:
-            members.setdefault(key, {})[spec.lease_id] = self._enforcer.processes(spec)
-        with self._lock:
-            for key, found in members.items():
-                self._meters[key].claim(found, mono_ns=self._now_ns())
+        for device, spec in watched:
+            members.setdefault(device.key, {})[spec.lease_id] = self._enforcer.processes(spec)
+        for device in {device.key: device for device, _ in watched}.values():
+            with self._lock:
+                self._meters[device.key].claim(members[device.key], mono_ns=self._now_ns())
+                since_us = self._meters[device.key].question(wall_us=self._wall_us())
+            samples = self._door.process_busy(device, since_us)  # no lock: a driver may take its time
+            with self._lock:
+                self._meters[device.key].fold(samples, since_us=since_us)
 
     def look(self) -> None:
-        """One reading of every card that has slices, and what follows from it for each of them."""
+        """Close an interval of every card that has slices, and publish what follows from it for each of them."""
         with self._lock:
             devices = {one.device.key: one.device for one in self._slices.values()}
-            since = {key: self._meters[key].since_us for key in devices}
-        for key, device in devices.items():  # no lock: a driver may take its time
-            samples, memory = self._door.process_busy(device, since[key]), self._door.process_memory(device)
+        for key, device in devices.items():
+            memory = self._door.process_memory(device)
             with self._lock:
-                self._fold(key, samples, memory)
+                self._close(key, memory)
 
-    def _fold(self, key: str, samples: Sequence[ProcessSample] | None, memory: Mapping[int, int | None] | None) -> None:
+    def _close(self, key: str, memory: Mapping[int, int | None] | None) -> None:
         now_ns, meter = self._now_ns(), self._meters[key]
-        unclaimed_ns = meter.unclaimed_ns
-        had = meter.look(samples, memory, mono_ns=now_ns)
-        self._foreign_permille[key] = (meter.unclaimed_ns - unclaimed_ns) * WHOLE_PERMILLE // LOOK_NS
+        had = meter.look(memory, mono_ns=now_ns)
+        self._foreign_permille[key] = (meter.unclaimed_ns - self._unclaimed.get(key, 0)) * WHOLE_PERMILLE // LOOK_NS
+        self._unclaimed[key] = meter.unclaimed_ns
         lag_ns = (self._wall_us() - meter.since_us) * MICRO
         at_ns = now_ns - lag_ns if 0 <= lag_ns <= LONGEST_LAG_NS else now_ns
         for lease_id, had_ns in had.items():
