@@ -1,9 +1,9 @@
 """What the agent does for slices of cards beside its cycle: meters them, and publishes gain, overhead and loans.
 
 One thread. Ten times a second it asks the driver, through the door in devices/, what each process had; each half second
-it writes into the regions; each 50 ms, and only while somebody waits at a gate, it lends idle time. The cycle reads what
-it found and never waits for a driver. Nothing here believes the guest: its counters steer its own gain, and what its processes had of the card
-beyond what they debited comes back as the agent's debit.
+it writes into the regions; each 50 ms, and only while somebody waits at a gate, it lends idle time. The cycle reads
+what it found and never waits for a driver. Nothing here believes the guest: its counters steer its own gain, and what
+its processes had of the card beyond what they debited comes back as the agent's debit.
 """
 
 from __future__ import annotations
@@ -162,11 +162,12 @@ class Cards:
 
     def _run(self) -> None:
         look_at = sample_at = 0.0
+        is_cheap = self._enforcer.own_uid  # without a control group its processes are found by a walk through /proc
         while not self._over.is_set():
             now = time.monotonic()
             try:
                 if now >= sample_at:
-                    self.sample()
+                    self.sample(is_claiming=is_cheap or now >= look_at)
                     sample_at = now + SAMPLE_NS / SECOND_NS
                 if now >= look_at:
                     self.look()
@@ -180,13 +181,14 @@ class Cards:
                 due = min(due, now + LENDER_NS / SECOND_NS)
             self._over.wait(max(0.005, due - time.monotonic()))
 
-    def sample(self) -> None:
+    def sample(self, *, is_claiming: bool = True) -> None:
         """See whose the processes are while they live, and what the driver sampled of them."""
         with self._lock:
             watched = [(one.device, one.spec) for one in self._slices.values()]
         members: dict[str, dict[str, list[int]]] = {}
         for device, spec in watched:
-            members.setdefault(device.key, {})[spec.lease_id] = self._enforcer.processes(spec)
+            pids = self._enforcer.processes(spec) if is_claiming else []
+            members.setdefault(device.key, {})[spec.lease_id] = pids
         for device in {device.key: device for device, _ in watched}.values():
             with self._lock:
                 self._meters[device.key].claim(members[device.key], mono_ns=self._now_ns())
