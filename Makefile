@@ -55,6 +55,10 @@ soak: $(VENV)/.dev native  ## the long form of every proof
 screenshots: $(VENV)/.dev native ui  ## every page of the console as a picture, in var/screenshots
 	@exec $(PY) -m tests.screenshots
 
+gpu-check: $(VENV)/.dev native  ## ten minutes on a real card (or on a simulated one), JSON lines and a summary
+	@$(MAKE) -s -C native tests
+	@exec $(PY) -m tests.gpu_check $(GPU_CHECK)
+
 bench: $(VENV)/.dev native ui  ## the figures of docs/performance.md
 	@exec $(PY) -m tests.bench
 
@@ -135,4 +139,4 @@ $(UI): $(UI_SOURCES) deploy/ship_ui.mjs $(MODULES)
 	@$(NODE) node deploy/ship_ui.mjs
 	@touch $@
 
-.PHONY: help demo run fleet status native ui test quick soak screenshots bench lint fmt openapi types pins clean $(LINT:%=lint-%)
+.PHONY: help demo run fleet status native ui test quick soak screenshots gpu-check bench lint fmt openapi types pins clean $(LINT:%=lint-%)

@@ -1,0 +1,127 @@
+"""Steps about memory and the driver: facts, look-ups, the cap over every class, races, suspend."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+
+from tests.gpu_check.bench import NATIVE, Bench, Slice, Trouble
+from tests.gpu_check.share import Facts
+
+OUT_OF_MEMORY = 2
+MIB = 1 << 20
+
+
+def facts(bench: Bench) -> Facts:
+    """What the driver and NVML say of the card; what they keep back is left out."""
+    device, card = bench.device, bench.device.card
+    readings = bench.door.read(device, at=datetime.now(UTC))
+    return {
+        "card": device.model, "simulated": device.simulated, "memory_mib": device.memory_mib,
+        "driver": card.driver_version if card else "", "cuda": card.cuda_version if card else "",
+        "readings": {name: one.value for name, one in readings.items() if one.value is not None},
+        "processes_listed": bench.door.process_memory(device) is not None,
+        "processes_sampled": bench.door.process_busy(device, 0) is not None,
+    }  # fmt: skip
+
+
+def _client(bench: Bench, *args: str, within: Slice | None = None) -> list[dict[str, object]]:
+    env = within.env if within else None
+    out = bench.run(sys.executable, "-m", "tests.native.cuda_client", *args, env=env)
+    return [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+
+
+def identity(bench: Bench) -> Facts:
+    """Each look-up of a recorded runtime, with and without the limiter: native answers, or our wrapper of the same."""
+    plain = _look_ups(bench, None)
+    limited = _look_ups(bench, bench.slice())
+    wrapped = sum(1 for one in limited if one["ours"])
+    wrong = [one["asked"] for one, native in zip(limited, plain, strict=True)
+             if one["status"] != native["status"] or (one["name"] and native["name"] and one["name"] != native["name"])]  # fmt: skip
+    return {"look_ups": len(plain), "wrapped": wrapped, "not_by_identity": wrong[:10], "ok": not wrong and wrapped > 0}
+
+
+def _look_ups(bench: Bench, within: Slice | None) -> list[dict[str, object]]:
+    out = bench.run(sys.executable, "-m", "tests.gpu_check.look_ups", env=within.env if within else None)
+    found: list[dict[str, object]] = json.loads(out)
+    return found
+
+
+def cap(bench: Bench) -> Facts:
+    """Every class of memory, in pieces of 64 MiB until the driver refuses: what a slice of 2 GiB gave out.
+
+    A class that is never refused does not live on the card: host memory, or memory that is another's.
+    """
+    limit_mib = min(2048, bench.device.memory_mib // 2)
+    rows: dict[str, object] = {}
+    names = [str(one["class"]) for one in _client(bench, "--each", "--mib", "2")]
+    over = []
+    for name in names:
+        held = bench.slice(memory_mib=limit_mib)
+        try:
+            row = _client(bench, "--fill", name, "--mib", "64", within=held)[-1]
+        except Trouble as error:
+            rows[name] = str(error)
+            continue
+        got_mib = int(str(row["count"])) * 64
+        rows[name] = {"got_mib": got_mib, "code": row["code"]}
+        if row["code"] and got_mib > limit_mib:
+            over.append(name)
+    return {"limit_mib": limit_mib, "classes": rows, "over": over, "ok": not over}
+
+
+def race(bench: Bench, *, rounds: int) -> Facts:
+    """Two programs ask for 600 MiB of 1 GiB at once, again and again: never both, never neither."""
+    both = neither = 0
+    for _ in range(rounds):
+        held = bench.slice(memory_mib=1024)
+        guests = [_ask(bench, held, 600 * MIB, seconds=0.5) for _ in range(2)]
+        got = sum(int(bench.finish(guest)) for guest in guests)
+        both += got == 2
+        neither += got == 0
+    return {"rounds": rounds, "both": both, "neither": neither, "ok": not both and not neither}
+
+
+def _ask(bench: Bench, within: Slice, size: int, *, seconds: float) -> subprocess.Popen[str]:
+    return bench.start(sys.executable, "-m", "tests.gpu_check.ask", str(size), str(seconds), env=within.env)
+
+
+def hook_cost(bench: Bench) -> Facts:
+    """Nanoseconds a call of launch and allocation, bare and limited, in one run each."""
+    program = NATIVE / "tests/cuda_bench"
+    if not program.exists():
+        raise Trouble("native/build/tests/cuda_bench is not there: make -C native tests")
+    rows = {}
+    for what in ("launch", "alloc"):
+        bare = _nanoseconds(bench.run(str(program), what))
+        hooked = _nanoseconds(bench.run(str(program), what, env=bench.slice().env))
+        rows[what] = {"bare_ns": bare, "limited_ns": hooked, "added_ns": round(hooked - bare, 1)}
+    return {"calls": rows}
+
+
+def _nanoseconds(text: str) -> float:
+    return float(text.split("ns=")[-1].split()[0])
+
+
+def suspend(bench: Bench, *, mib: int) -> Facts:
+    """Checkpoint a program that holds memory, and bring it back: seconds each, and what the card held meanwhile."""
+    from agent import checkpoint
+
+    held = bench.slice(memory_mib=mib + 1024)
+    guest = _ask(bench, held, mib * MIB, seconds=60)
+    if guest.stdout is None or guest.stdout.readline() != "1\n":
+        raise Trouble(f"{mib} MiB were refused")
+    before = bench.door.process_memory(bench.device) or {}
+    began = time.monotonic()
+    checkpoint.suspend([guest.pid])
+    away_s = time.monotonic() - began
+    meanwhile = bench.door.process_memory(bench.device) or {}
+    began = time.monotonic()
+    checkpoint.resume([guest.pid])
+    return {
+        "mib": mib, "suspend_s": round(away_s, 2), "resume_s": round(time.monotonic() - began, 2),
+        "held_mib": (before.get(guest.pid) or 0) // MIB, "held_while_away_mib": (meanwhile.get(guest.pid) or 0) // MIB,
+    }  # fmt: skip
