@@ -1,1 +1,1 @@
-"""One script for a machine with a card: what only a real driver can show, in ten minutes, without changing a setting."""
+"""What only a machine with a card can show, in one script of ten minutes that changes no setting of the card."""

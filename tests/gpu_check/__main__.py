@@ -87,7 +87,7 @@ def main() -> int:
     if options.fake and str(FAKE) not in os.environ.get("LD_LIBRARY_PATH", ""):
         # The loader reads the path once, at the start of a process.
         os.environ["LD_LIBRARY_PATH"] = str(FAKE)
-        os.execv(sys.executable, [sys.executable, "-m", "tests.gpu_check", "--fake", *sys.argv[1:]])
+        os.execv(sys.executable, [sys.executable, "-m", "tests.gpu_check", "--fake", *sys.argv[1:]])  # noqa: S606
     try:
         return check(options)
     except Trouble as error:

@@ -96,7 +96,7 @@ class Bench:
             out, err = guest.communicate(timeout=WAIT_S)
         except subprocess.TimeoutExpired as error:
             guest.kill()
-            raise Trouble(f"no end after {WAIT_S} s: {guest.args}") from error
+            raise Trouble(f"no end after {WAIT_S} s: {guest.args!r}") from error
         if guest.returncode != 0:
             raise Trouble(f"exit {guest.returncode}: {err.strip()[-300:] or out.strip()[-300:]}")
         return out
@@ -141,7 +141,7 @@ class Gain:
                 self.last_us[sample.pid] = sample.at_us
                 self.busy_ns[sample.pid] += length_us * sample.sm_permille
         for pid, held in self.slices.items():
-            measured_ns = held.region.read_hints().measured_ns
+            measured_ns = held.region.read_gate().measured_ns
             now = GainReading(time.monotonic_ns(), self.busy_ns[pid], measured_ns)
             if pid in self.before:
                 self.ppm[pid] = next_gain_ppm(self.before[pid], now, current_ppm=self.ppm[pid])

@@ -23,9 +23,7 @@ class SymbolInfo(ctypes.Structure):
 
 def look_up(cuda: Driver, name: str, version: int, flags: int) -> dict[str, object]:
     at, status = ctypes.c_void_p(), ctypes.c_int(-1)
-    code = cuda.call(
-        "cuGetProcAddress_v2", name.encode(), ctypes.byref(at), version, flags, ctypes.byref(status)
-    )
+    code = cuda.call("cuGetProcAddress_v2", name.encode(), ctypes.byref(at), version, flags, ctypes.byref(status))
     info = SymbolInfo()
     if at.value:
         ctypes.CDLL(None).dladdr(at, ctypes.byref(info))

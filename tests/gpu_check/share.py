@@ -60,8 +60,7 @@ def _side_by_side(bench: Bench, asked: list[tuple[int, int]], *, seconds: float,
         guests[bench.work("steady", held, ns=ns, ms=int(1000 * seconds))] = held
     told = wait_for(bench, guests, gain=gain)
     return [
-        _got_permille(bench, one, ns=ns, wall_ns=one["wall_ns"]) / 10
-        for one, (_, ns) in zip(told, asked, strict=True)
+        _got_permille(bench, one, ns=ns, wall_ns=one["wall_ns"]) / 10 for one, (_, ns) in zip(told, asked, strict=True)
     ]
 
 
@@ -77,7 +76,7 @@ def share_together(bench: Bench, *, seconds: float) -> Facts:
 
 
 def _launches(held: Slice) -> int:
-    return held.region.read_hints().launches
+    return held.region.read_gate().launches
 
 
 def resize_running(bench: Bench, *, seconds: float) -> Facts:
