@@ -50,14 +50,27 @@ def run_step(bench: Bench, name: str, step: Step) -> dict[str, object]:
 
 
 def summary(lines: list[dict[str, object]]) -> str:
-    """One line a step: its figures as they are, and what went wrong in words."""
+    """What each step found, to read; a table gets a line a row."""
     told = []
     for line in lines:
         mark = "!!" if line.get("ok") is False else "--" if "skipped" in line else "ok"
-        facts = {key: value for key, value in line.items() if key not in {"step", "simulated", "seconds", "ok"}}
-        text = json.dumps(facts, separators=(", ", ": ")).strip("{}")
-        told.append(f"{mark}  {line['step']:<22} {line['seconds']:>6} s  {text[:300]}")
+        told.append(f"{mark}  {line['step']}  ({line['seconds']} s)")
+        told += [row for key, value in line.items() if key not in _NOT_TOLD for row in _rows(key, value)]
     return "\n".join(told)
+
+
+_NOT_TOLD = {"step", "simulated", "seconds", "ok"}
+
+
+def _rows(name: str, value: object, *, indent: str = "      ") -> list[str]:
+    if not isinstance(value, dict):
+        return [f"{indent}{name}: {value}"]
+    if any(isinstance(one, dict) for one in value.values()):
+        return [
+            f"{indent}{name}:",
+            *(row for key, one in value.items() for row in _rows(key, one, indent=indent + "  ")),
+        ]
+    return [f"{indent}{name}: " + ", ".join(f"{key} {one}" for key, one in value.items())]
 
 
 def check(options: argparse.Namespace) -> int:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from tests.gpu_check.bench import NATIVE, Bench, Slice, Trouble
 from tests.gpu_check.share import Facts
+from tests.native.cuda_classes import CLASSES
 
 OUT_OF_MEMORY = 2
 MIB = 1 << 20
@@ -58,15 +59,11 @@ def _look_ups(bench: Bench, within: Slice | None) -> list[dict[str, object]]:
 
 
 def cap(bench: Bench) -> Facts:
-    """Every class of memory, in pieces of 64 MiB until the driver refuses: what a slice of 2 GiB gave out.
-
-    A class that is never refused does not live on the card: host memory, or memory that is another's.
-    """
+    """Every class of memory, in pieces of 64 MiB until the driver refuses: what a slice of 2 GiB gave out."""
     limit_mib = min(2048, bench.device.memory_mib // 2)
     rows: dict[str, object] = {}
-    names = [str(one["class"]) for one in _client(bench, "--each", "--mib", "2")]
     over = []
-    for name in names:
+    for name in (one.name for one in CLASSES.values() if one.on_card):
         held = bench.slice(memory_mib=limit_mib)
         try:
             row = _client(bench, "--fill", name, "--mib", "64", within=held)[-1]
@@ -75,7 +72,7 @@ def cap(bench: Bench) -> Facts:
             continue
         got_mib = int(str(row["count"])) * 64
         rows[name] = {"got_mib": got_mib, "code": row["code"]}
-        if row["code"] and got_mib > limit_mib:
+        if got_mib > limit_mib or row["code"] != OUT_OF_MEMORY:
             over.append(name)
     return {"limit_mib": limit_mib, "classes": rows, "over": over, "ok": not over}
 
@@ -115,20 +112,25 @@ def _nanoseconds(text: str) -> float:
 
 def suspend(bench: Bench, *, mib: int) -> Facts:
     """Checkpoint a program that holds memory, and bring it back: seconds each, and what the card held meanwhile."""
-    from agent import checkpoint
-
     held = bench.slice(memory_mib=mib + 1024)
     guest = _ask(bench, held, mib * MIB, seconds=60)
     if guest.stdout is None or guest.stdout.readline() != "1\n":
         raise Trouble(f"{mib} MiB were refused")
-    before = bench.door.process_memory(bench.device) or {}
+    held_mib = _on_card_mib(bench, guest.pid)
+    away_s = _checkpoint(bench, "suspend", guest.pid)
+    away_mib = _on_card_mib(bench, guest.pid)
+    back_s = _checkpoint(bench, "resume", guest.pid)
+    return {"mib": mib, "suspend_s": away_s, "resume_s": back_s, "held_mib": held_mib, "held_while_away_mib": away_mib,
+            "back_mib": _on_card_mib(bench, guest.pid)}  # fmt: skip
+
+
+def _checkpoint(bench: Bench, what: str, pid: int) -> float:
     began = time.monotonic()
-    checkpoint.suspend([guest.pid])
-    away_s = time.monotonic() - began
-    meanwhile = bench.door.process_memory(bench.device) or {}
-    began = time.monotonic()
-    checkpoint.resume([guest.pid])
-    return {
-        "mib": mib, "suspend_s": round(away_s, 2), "resume_s": round(time.monotonic() - began, 2),
-        "held_mib": (before.get(guest.pid) or 0) // MIB, "held_while_away_mib": (meanwhile.get(guest.pid) or 0) // MIB,
-    }  # fmt: skip
+    answer = json.loads(bench.run(sys.executable, "-m", "agent.checkpoint", what, "10000", str(pid)))
+    if not answer["done"]:
+        raise Trouble(f"{what}: {answer['why']}")
+    return round(time.monotonic() - began, 2)
+
+
+def _on_card_mib(bench: Bench, pid: int) -> int:
+    return ((bench.door.process_memory(bench.device) or {}).get(pid) or 0) // MIB

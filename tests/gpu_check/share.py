@@ -32,8 +32,8 @@ def calibrate(bench: Bench) -> Facts:
     return {"steps_per_ns": round(found, 4), "kernel_ms": 5}
 
 
-def _got_permille(bench: Bench, told: dict[str, int], *, ns: int, wall_ns: int) -> float:
-    return round(bench.device_ns(told, ns=ns) * 1000 / wall_ns, 1)
+def _got_percent(bench: Bench, told: dict[str, int], *, ns: int, wall_ns: int) -> float:
+    return round(bench.device_ns(told, ns=ns) * 100 / wall_ns, 1)
 
 
 def share_alone(bench: Bench, *, seconds: float) -> Facts:
@@ -49,7 +49,7 @@ def share_alone(bench: Bench, *, seconds: float) -> Facts:
             guest = bench.work(pattern, held, ns=ns, sync=sync, kernels=kernels, ms=ms)
             told = wait_for(bench, {guest: held}, gain=True)[0]
             wall_ns = told.get("wall_ns") or time.monotonic_ns() - began
-            rows[name][f"{share / 10:g}%"] = _got_permille(bench, told, ns=ns, wall_ns=wall_ns) / 10
+            rows[name][f"{share / 10:g}%"] = _got_percent(bench, told, ns=ns, wall_ns=wall_ns)
     return {"got_percent": rows}
 
 
@@ -59,9 +59,7 @@ def _side_by_side(bench: Bench, asked: list[tuple[int, int]], *, seconds: float,
         held = bench.slice(share_permille=share, memory_mib=bench.device.memory_mib // len(asked))
         guests[bench.work("steady", held, ns=ns, ms=int(1000 * seconds))] = held
     told = wait_for(bench, guests, gain=gain)
-    return [
-        _got_permille(bench, one, ns=ns, wall_ns=one["wall_ns"]) / 10 for one, (_, ns) in zip(told, asked, strict=True)
-    ]
+    return [_got_percent(bench, one, ns=ns, wall_ns=one["wall_ns"]) for one, (_, ns) in zip(told, asked, strict=True)]
 
 
 def share_together(bench: Bench, *, seconds: float) -> Facts:
