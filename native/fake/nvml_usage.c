@@ -139,16 +139,21 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device,
 
 /* ---- samples of each process ------------------------------------------------------ */
 
-/* One process's mean over the new periods; false when it used nothing. */
+/* One process's mean over the new periods since it began; false for none. */
 static bool sample_of(struct vf_card *card, int index, uint64_t first,
                       uint64_t last, nvmlProcessUtilizationInfo_v1_t *sample)
 {
     pid_t pid = vf_process_pid(card, index);
+    uint64_t born = card->nvml.processes[index].since_ns / PERIOD;
     uint64_t newest = last;
-    unsigned used = percent(nv_busy(card, index, first, last),
-                            last - first + 1);
+    unsigned used;
 
-    if (pid <= 0 || !used)
+    if (first < born)
+        first = born;
+    if (pid <= 0 || first > last)
+        return false;
+    used = percent(nv_busy(card, index, first, last), last - first + 1);
+    if (!used)
         return false;
     while (newest > first && !nv_busy(card, index, newest, newest))
         newest--;
