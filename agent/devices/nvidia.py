@@ -53,12 +53,12 @@ class NvidiaPort:
 
     def discover(self) -> list[Device]:
         """Every card that answers now, with how they reach each other."""
-        try:
-            uuids = self.nvml.ask_system(_uuids) or []
-            buses = {uuid: _bus_id(self.nvml, uuid) for uuid in uuids}
-            return [self._describe(uuid, buses) for uuid in uuids]
-        except CardGone:
-            return []
+        found = []
+        buses = self._buses()
+        for uuid in buses:
+            with contextlib.suppress(CardGone):
+                found.append(self._describe(uuid, buses))
+        return found
 
     def read(self, device: Device, *, at: datetime) -> dict[str, Reading]:
         """All readings; each is unavailable while the card or its driver is not there, which is an event."""
@@ -77,13 +77,11 @@ class NvidiaPort:
 
     def refresh(self, device: Device) -> Device:
         """The same card with what may have changed: the driver's version, its links, whether it is cut."""
+        buses = self._buses()
         try:
-            uuids = self.nvml.ask_system(_uuids) or []
-            buses = {uuid: _bus_id(self.nvml, uuid) for uuid in uuids}
-            card = self._card(device.uuid, buses) if device.uuid in buses else device.card
+            return replace(device, card=self._card(device.uuid, buses)) if device.uuid in buses else device
         except CardGone:
             return device
-        return replace(device, card=card)
 
     def process_memory(self, device: Device) -> dict[int, int | None] | None:
         """Bytes by pid (None: a figure that the driver keeps back); None: cannot be read now or on this card."""
@@ -140,6 +138,15 @@ class NvidiaPort:
             return self.nvml.ask(device.uuid, read)
         except CardGone:
             return None
+
+    def _buses(self) -> dict[str, str]:
+        """PCI bus id by UUID of every card that answers."""
+        found = {}
+        with contextlib.suppress(CardGone):
+            for uuid in self.nvml.ask_system(_uuids) or []:
+                with contextlib.suppress(CardGone):
+                    found[uuid] = _bus_id(self.nvml, uuid)
+        return found
 
     def _describe(self, uuid: str, buses: dict[str, str]) -> Device:
         def number(read: Any) -> int | None:

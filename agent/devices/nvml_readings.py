@@ -8,7 +8,7 @@ from typing import Any
 
 import pynvml
 
-from agent.devices.nvml import Nvml
+from agent.devices.nvml import LOST, Nvml
 from vxpu.units import MIB
 
 
@@ -38,7 +38,7 @@ def memory(card: Any) -> Memory:
     try:
         found = pynvml.nvmlDeviceGetMemoryInfo(card, version=pynvml.nvmlMemory_v2)
     except pynvml.NVMLError as error:
-        if error.value != pynvml.NVML_ERROR_FUNCTION_NOT_FOUND:
+        if error.value in LOST:
             raise
         found = pynvml.nvmlDeviceGetMemoryInfo(card)
         return Memory(found.total // MIB, 0, found.used // MIB)

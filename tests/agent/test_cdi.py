@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 
-from agent.cdi import CdiFiles, Injection, find_driver
+from agent.cdi import CdiFiles, Injection, find_driver, open_cdi
+from agent.config import CardPolicy
 from agent.enforce.modes.port import Grant, Mount
+from tests.agent.bench import make_config
 from vxpu.states import Isolation
 
 GRANT = Grant(Isolation.STRICT, "held by the library", nodes=("null", "no-such-node"), share_permille=250)
@@ -124,6 +126,20 @@ def test_files_end_with_their_leases_and_strangers_at_the_start(files: CdiFiles,
     files.remove("lse_a")
     files.remove("lse_a")
     assert sorted(path.name for path in folder.iterdir()) == ["nvidia.yaml", "vxpu.local-ld.so.preload"]
+
+
+def test_the_operator_says_where_the_files_go_and_under_whose_name(
+    files: CdiFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LD_LIBRARY_PATH", f"/nowhere:{tmp_path / 'driver'}")
+    policy = CardPolicy.parse([f"cdi={tmp_path / 'here'}", "dns=example.org"])
+    opened = open_cdi(make_config(tmp_path, cards=policy, library=tmp_path / "libvxpu.so"))
+    spec = written(opened, tmp_path)
+    assert spec["kind"] == "vxpu.example.org/slice"
+    assert (tmp_path / "here/vxpu.example.org-slice_lse_a.json").exists()
+    assert mounts(spec)["/run/vxpu/lib/real/libcuda.so.1"] == str(tmp_path / "driver/libcuda.so.600.1")
+    with pytest.raises(ValueError, match="dns is a name"):
+        CardPolicy.parse(["dns=../x"])
 
 
 def test_without_library_or_driver_only_what_is_there_is_mounted(tmp_path: Path) -> None:

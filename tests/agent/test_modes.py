@@ -9,11 +9,13 @@ from typing import Any
 
 import pytest
 
+from agent.config import CardPolicy
 from agent.devices.nvidia import COMPUTE_EXCLUSIVE_PROCESS, NvidiaPort
 from agent.devices.port import Badge, Device
-from agent.enforce.modes.choose import CardSharing, parse_card_modes
+from agent.enforce.modes.choose import CardSharing, open_sharing, parse_card_modes
 from agent.enforce.modes.port import CannotShare, CardLease, Operator
 from agent.memory_fence import MemoryFence
+from tests.agent.bench import Bench, make_config
 from tests.agent.cards import Cards, build_fake
 from tests.agent.test_mig import turn_on
 from vxpu.states import DeviceKind, Isolation
@@ -138,6 +140,14 @@ def test_a_lease_keeps_the_mode_in_which_it_was_made(on_cards: Callable[..., Any
         return name, resized.inert, sharing.adopt(grown, first, mode=name).share_permille, sharing.tend()
 
     assert on_cards(story) == ("limiter", False, 1000, [])
+
+
+def test_what_a_strict_host_gives_a_card(strict: Bench, tmp_path: Path) -> None:
+    config = make_config(tmp_path, card_mode="mps,GPU-1=mig", cards=CardPolicy(compute_mode="exclusive"))
+    port = NvidiaPort()
+    operator = open_sharing(config, port, strict.enforcer).operator
+    assert (operator.mode, operator.modes) == ("mps", {"GPU-1": "mig"})
+    assert (operator.host_is_strict, operator.sets_compute_mode) == (True, True)
 
 
 def test_card_modes_are_read_from_words() -> None:

@@ -143,6 +143,11 @@ def test_a_driver_that_was_reloaded_is_opened_again_at_once(cards: Cards) -> Non
     assert (back, events) == (45, ["card_back: the card answers again"])
 
 
+def test_a_lost_card_does_not_hide_the_others(cards: Cards) -> None:
+    cards.set(0, lost=1)
+    assert [device.uuid for device in cards.run(lambda: NvidiaPort().discover())] == [cards.list()[1]["uuid"]]
+
+
 class Clock:
     """Seconds that pass when told."""
 
