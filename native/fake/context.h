@@ -48,6 +48,9 @@ void vf_context_finish(CUcontext context);
 CUresult vf_primary_retain(CUcontext *out, CUdevice device);
 CUresult vf_primary_release(CUdevice device);
 
+/* SMs of a device that this process sees: of its MIG instance, or all. */
+unsigned vf_device_sms(CUdevice device);
+
 /* limits.c */
 void vf_limits_default(CUcontext context);
 

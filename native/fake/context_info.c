@@ -1,6 +1,12 @@
 /* What a program may ask of a context, and small settings without effect. */
 #include "memory.h"
 
+unsigned vf_device_sms(CUdevice device)
+{
+    struct vf_card *card = vf_device_card(device);
+    return vf_visible_sms(card, vf_self_index(card));
+}
+
 VF_EXPORT CUresult cuCtxGetDevice(CUdevice *out)
 {
     CUcontext context;
@@ -135,8 +141,7 @@ VF_EXPORT CUresult cuCtxGetExecAffinity(CUexecAffinityParam *out,
     if (type != CU_EXEC_AFFINITY_TYPE_SM_COUNT)
         return CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY;
     out->type = type;
-    out->param.smCount.val =
-        (unsigned)vf_device_card(context->device)->identity.sms;
+    out->param.smCount.val = vf_device_sms(context->device);
     return CUDA_SUCCESS;
 }
 

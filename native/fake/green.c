@@ -40,7 +40,7 @@ VF_EXPORT CUresult cuDeviceGetDevResource(CUdevice device, CUdevResource *out,
         return CUDA_ERROR_INVALID_VALUE;
     if (type != CU_DEV_RESOURCE_TYPE_SM)
         return CUDA_ERROR_INVALID_RESOURCE_TYPE;
-    *out = sms_of((unsigned)vf_device_card(device)->identity.sms);
+    *out = sms_of(vf_device_sms(device));
     return CUDA_SUCCESS;
 }
 
@@ -205,8 +205,7 @@ VF_EXPORT CUresult cuCtxGetDevResource(CUcontext context, CUdevResource *out,
         return r;
     if (context->green)
         return answer(out, type, context->green->sms);
-    struct vf_card *card = vf_device_card(context->device);
-    return answer(out, type, sms_of((unsigned)card->identity.sms));
+    return answer(out, type, sms_of(vf_device_sms(context->device)));
 }
 
 VF_EXPORT CUresult cuGreenCtxGetId(CUgreenCtx green, unsigned long long *id)

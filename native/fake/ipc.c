@@ -34,6 +34,11 @@ VF_EXPORT CUresult cuIpcGetMemHandle(CUipcMemHandle *out, CUdeviceptr at)
         return r;
     if (!out || !vf_describe(at, &range) || range.kind != VF_RANGE_PLAIN)
         return CUDA_ERROR_INVALID_VALUE;
+    vf_memory_lock();
+    struct vf_range *shared = vf_range_at(at);
+    if (shared)
+        vf_range_share(shared);
+    vf_memory_unlock();
     struct vf_card *card = vf_device_card(range.device);
     struct vf_process *self = vf_self(card);
     struct memory_handle handle = {MEMORY_MAGIC, range.base, range.size, {0},

@@ -32,7 +32,7 @@ static uint64_t limit_bytes(CUcontext context, int limit, uint64_t value)
     if (value <= default_limit[limit])
         return 0;
     if (limit == CU_LIMIT_STACK_SIZE)
-        each = vf_device_card(context->device)->identity.sms * THREADS_PER_SM;
+        each = vf_device_sms(context->device) * THREADS_PER_SM;
     else if (limit != CU_LIMIT_PRINTF_FIFO_SIZE &&
              limit != CU_LIMIT_MALLOC_HEAP_SIZE)
         return 0;

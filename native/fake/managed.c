@@ -14,9 +14,10 @@ static void settle_on_card(struct vf_range *range, CUdevice device)
 {
     uint64_t whole = vf_round_up(range->size, VF_PAGE_BYTES);
     struct vf_card *card = vf_device_card(device);
-    uint64_t used = atomic_load(&card->memory_used);
-    uint64_t room = card->identity.memory_bytes > used
-                        ? card->identity.memory_bytes - used : 0;
+    int self = vf_self(card) ? vf_self_index(card) : -1;
+    uint64_t used = vf_visible_used(card, self);
+    uint64_t total = vf_visible_bytes(card, self);
+    uint64_t room = total > used ? total - used : 0;
     uint64_t want = whole < room ? whole : room / VF_PAGE_BYTES * VF_PAGE_BYTES;
     vf_give_for(range);
     range->device = device;

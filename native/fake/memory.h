@@ -49,6 +49,7 @@ struct vf_range {
     void *owner;
     CUmemLocation preferred, prefetched; /* managed */
     bool read_mostly, accessed_by;       /* managed */
+    bool shared; /* can't be moved away by a checkpoint */
 };
 
 void vf_memory_lock(void);
@@ -60,6 +61,8 @@ struct vf_range *vf_range_at(uint64_t address);
 struct vf_range *vf_range_from(uint64_t base);
 /* A copy of `from` with an id of its own; NULL when the host is out of memory. */
 struct vf_range *vf_range_add(const struct vf_range *from);
+/* Other processes, or the driver's page faults, know its address by now. */
+void vf_range_share(struct vf_range *range);
 /* Unmaps it, gives its bytes back to the card and forgets it. */
 void vf_range_drop(struct vf_range *range);
 /* Drops what a context owned. */

@@ -78,9 +78,18 @@ struct vf_range *vf_range_add(const struct vf_range *from)
     return NULL;
 }
 
+void vf_range_share(struct vf_range *range)
+{
+    if (!range->shared)
+        vf_checkpoint_shares(1);
+    range->shared = true;
+}
+
 void vf_range_drop(struct vf_range *range)
 {
     tdelete(range, &ranges, by_address);
+    if (range->shared)
+        vf_checkpoint_shares(-1);
     vf_checkpoint_shares(is_shared(range) ? -1 : 0);
     vf_give_for(range);
     if (range->mapped)

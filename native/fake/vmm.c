@@ -62,10 +62,20 @@ void vf_chunk_settle(struct vf_chunk *chunk)
     else /* the part of the file: its pages go back to the host */
         fallocate(arena, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                   (off_t)chunk->at, (off_t)chunk->size);
+    if (chunk->shared)
+        vf_checkpoint_shares(-1);
     if (chunk->taken)
         vf_give(chunk->device, chunk->taken);
     vf_handle_drop(chunk);
     free(chunk);
+}
+
+/* What another process knows can't be moved away by a checkpoint. */
+static void share_chunk(struct vf_chunk *chunk)
+{
+    if (!chunk->shared)
+        vf_checkpoint_shares(1);
+    chunk->shared = true;
 }
 
 static bool on_host(const CUmemLocation *location)
@@ -215,6 +225,8 @@ VF_EXPORT CUresult cuMemExportToShareableHandle(
         r = CUDA_ERROR_INVALID_VALUE;
     else if ((fd = fcntl(chunk->fd, F_DUPFD_CLOEXEC, 0)) < 0)
         r = CUDA_ERROR_OPERATING_SYSTEM;
+    else
+        share_chunk(chunk);
     vf_memory_unlock();
     if (r == CUDA_SUCCESS)
         *(int *)out = fd;
@@ -250,6 +262,7 @@ static struct vf_chunk *import(int fd, CUdevice device, uint64_t size)
     struct vf_chunk *chunk = own < 0 ? NULL : vf_chunk_new(size, device, own);
     if (!chunk)
         return NULL;
+    share_chunk(chunk);
     chunk->prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
     chunk->prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
     chunk->prop.location.type = device < 0 ? CU_MEM_LOCATION_TYPE_HOST

@@ -11,6 +11,7 @@ struct vf_chunk {
     unsigned handles;     /* not yet released */
     unsigned uses;        /* mappings and multicast bindings */
     int fd;               /* of its own when it can be exported, else -1 */
+    bool shared;          /* with other processes */
     uint64_t at;          /* offset in the file that holds it */
     uint64_t team;        /* multicast: bit per device that joined */
     unsigned team_size;   /* multicast: how many are to join, else 0 */
