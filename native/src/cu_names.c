@@ -6,13 +6,6 @@
 #include "log.h"
 #include "vxpu/shim.h"
 
-/* Until a wrapper is written: undefined, and then NULL in the table below. */
-#define VX_CU(class, name, params) \
-    extern __typeof__(name) name __attribute__((weak));
-#define VX_NV(class, name, params) \
-    extern __typeof__(name) name __attribute__((weak));
-#include "hooks.def"
-
 #define VX_CU(class, name, params) \
     {#name, offsetof(struct vx_cu_real, name), (void *)name},
 #define VX_CU_USE(name, params) \
@@ -29,16 +22,6 @@ const struct vx_cu_entry vx_nv_entries[] = {
 };
 const unsigned vx_cu_entry_count = sizeof vx_cu_entries / sizeof *vx_cu_entries;
 const unsigned vx_nv_entry_count = sizeof vx_nv_entries / sizeof *vx_nv_entries;
-
-/* An undefined weak one may be bound to the driver's: not ours then. */
-extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-extern const char _end[] __attribute__((visibility("hidden")));
-
-void *vx_cu_own(const struct vx_cu_entry *e)
-{
-    const char *p = e->wrapper;
-    return p >= __ehdr_start && p < _end ? e->wrapper : NULL;
-}
 
 /* "cuFoo_v3_ptsz" -> length of "cuFoo". */
 static size_t base_length(const char *name)
@@ -78,7 +61,7 @@ void *vx_cu_wrapper_of(const char *name)
     const struct vx_cu_entry *e = entries_for(name, &count);
     for (unsigned i = 0; i < count; i++)
         if (strcmp(e[i].name, name) == 0)
-            return vx_cu_own(&e[i]);
+            return e[i].wrapper;
     return NULL;
 }
 
@@ -97,8 +80,8 @@ enum vx_name vx_cu_name(const char *name)
         if (strncmp(e[i].name, name, base) != 0)
             continue;
         if (strcmp(e[i].name, name) == 0)
-            return vx_cu_own(&e[i]) ? VX_NAME_HOOKED : VX_NAME_OTHER;
-        if (vx_cu_own(&e[i]) && base_length(e[i].name) == base)
+            return e[i].wrapper ? VX_NAME_HOOKED : VX_NAME_OTHER;
+        if (e[i].wrapper && base_length(e[i].name) == base)
             what = VX_NAME_VARIANT;
     }
     return what;

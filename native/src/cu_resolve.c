@@ -121,9 +121,9 @@ static void add_call(struct driver *d, const struct vx_cu_entry *e, void *found,
         next = driver;
     if (next)
         memcpy((char *)d + e->offset, &next, sizeof next);
-    learn(d, driver, vx_cu_own(e));
-    learn(d, shim, vx_cu_own(e));
-    learn(d, next, vx_cu_own(e));
+    learn(d, driver, e->wrapper);
+    learn(d, shim, e->wrapper);
+    learn(d, next, e->wrapper);
 }
 
 static void *find_library(const struct library *l)

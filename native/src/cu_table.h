@@ -13,7 +13,4 @@ struct vx_cu_entry {
 extern const struct vx_cu_entry vx_cu_entries[], vx_nv_entries[];
 extern const unsigned vx_cu_entry_count, vx_nv_entry_count;
 
-/* The wrapper, NULL while nobody has written it. */
-void *vx_cu_own(const struct vx_cu_entry *e);
-
 #endif

@@ -1,0 +1,80 @@
+/*
+ * Asks for the driver's calls in one way and says, a line each, what came
+ * back: the driver's codes, and which function of which library it is.
+ *   cuda_lookup v1|v2|ptsz   reads "name version flags", by cuGetProcAddress
+ *   cuda_lookup dlsym|default|dlvsym   reads names
+ * "-" is the empty name, "NULL" no name.
+ */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vxpu/cuda_abi.h"
+
+static int untouched;
+
+static void tell(void *p)
+{
+    Dl_info info;
+    if (p == &untouched)
+        printf(" untouched\n");
+    else if (!p)
+        printf(" null\n");
+    else if (!dladdr(p, &info) || info.dli_saddr != p)
+        printf(" elsewhere\n");
+    else
+        printf(" %s %s\n", strrchr(info.dli_fname, '/') + 1, info.dli_sname);
+}
+
+typedef CUresult (*old_query)(const char *, void **, int, cuuint64_t);
+typedef CUresult (*query)(const char *, void **, int, cuuint64_t,
+                          CUdriverProcAddressQueryResult *);
+
+static void ask(const char *how, void *entry, const char *name, int version,
+                unsigned long flags)
+{
+    void *p = &untouched;
+    CUdriverProcAddressQueryResult status = 77;
+    CUresult r;
+    if (strcmp(name, "-") == 0)
+        name = "";
+    else if (strcmp(name, "NULL") == 0)
+        name = NULL;
+    if (strcmp(how, "v1") == 0)
+        r = ((old_query)entry)(name, &p, version, flags);
+    else
+        r = ((query)entry)(name, &p, version, flags, &status);
+    printf("%d %d", r, status);
+    tell(p);
+}
+
+static void find(const char *how, void *driver, const char *name)
+{
+    if (strcmp(how, "dlvsym") == 0)
+        tell(dlvsym(driver, name, "VERSION_OF_TESTS"));
+    else
+        tell(dlsym(strcmp(how, "default") == 0 ? RTLD_DEFAULT : driver, name));
+}
+
+int main(int argc, char **argv)
+{
+    const char *how = argc > 1 ? argv[1] : "v2";
+    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+    if (!driver)
+        fprintf(stderr, "%s\n", dlerror());
+    const char *entry = strcmp(how, "v1") == 0   ? "cuGetProcAddress"
+                        : strcmp(how, "v2") == 0 ? "cuGetProcAddress_v2"
+                                                 : "cuGetProcAddress_v2_ptsz";
+    void *asked = driver ? dlsym(driver, entry) : NULL;
+    char name[256];
+    int version;
+    unsigned long flags;
+    if (how[0] == 'd')
+        while (scanf("%255s", name) == 1)
+            find(how, driver, name);
+    else
+        while (asked && scanf("%255s %d %lu", name, &version, &flags) == 3)
+            ask(how, asked, name, version, flags);
+    return 0;
+}

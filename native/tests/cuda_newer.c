@@ -1,0 +1,44 @@
+/* A driver from the future: it has a variant of a known call that we lack. */
+#include <string.h>
+
+#include "vxpu/cuda_abi.h"
+
+CUresult cuInit(unsigned flags)
+{
+    (void)flags;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t size)
+{
+    *out = size;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAlloc_v3(CUdeviceptr *out, size_t size, int where)
+{
+    *out = size + (unsigned)where;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetProcAddress_v2(const char *symbol, void **function, int version,
+                             cuuint64_t flags,
+                             CUdriverProcAddressQueryResult *status)
+{
+    (void)flags;
+    *function = NULL;
+    if (strcmp(symbol, "cuMemAlloc") == 0)
+        *function = version < 15000 ? (void *)cuMemAlloc_v2
+                                    : (void *)cuMemAlloc_v3;
+    *status = *function ? CU_GET_PROC_ADDRESS_SUCCESS
+                        : CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuGetProcAddress(const char *symbol, void **function, int version,
+                          cuuint64_t flags)
+{
+    CUdriverProcAddressQueryResult status;
+    CUresult r = cuGetProcAddress_v2(symbol, function, version, flags, &status);
+    return *function ? r : CUDA_ERROR_NOT_FOUND;
+}
