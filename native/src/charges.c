@@ -224,15 +224,29 @@ bool vx_charge_find(enum vx_space space,
     return found;
 }
 
-/* Unlinks what `owner` takes along; the list hangs together by `next`. */
-static struct vx_charge *unlink_owned(struct shard *s, uint64_t owner)
+/* What to unlink: all of an owner, or what `match` says of one space. */
+struct choice {
+    uint64_t owner;
+    enum vx_space space;
+    bool (*match)(struct vx_charge *, void *);
+    void *arg;
+};
+
+static bool is_chosen(struct vx_charge *c, const struct choice *w)
+{
+    return w->match ? c->space == w->space && w->match(c, w->arg)
+                    : c->owner == w->owner;
+}
+
+/* The unlinked hang together by `next`. */
+static struct vx_charge *unlink_chosen(struct shard *s, const struct choice *w)
 {
     struct vx_charge *gone = NULL;
     for (unsigned b = 0; b < BUCKETS; b++) {
         struct vx_charge **at = &s->bucket[b];
         while (*at) {
             struct vx_charge *c = *at;
-            if (c->owner != owner) {
+            if (!is_chosen(c, w)) {
                 at = &c->next;
                 continue;
             }
@@ -244,11 +258,11 @@ static struct vx_charge *unlink_owned(struct shard *s, uint64_t owner)
     return gone;
 }
 
-void vx_charge_drop_owned(uint64_t owner)
+static void drop_chosen(const struct choice *w)
 {
     for (unsigned i = 0; i < SHARDS; i++) {
         pthread_mutex_lock(&shards[i].lock);
-        struct vx_charge *gone = unlink_owned(&shards[i], owner), *next;
+        struct vx_charge *gone = unlink_chosen(&shards[i], w), *next;
         pthread_mutex_unlock(&shards[i].lock);
         for (; gone; gone = next) {
             next = gone->next;
@@ -256,6 +270,18 @@ void vx_charge_drop_owned(uint64_t owner)
             vx_charge_drop(gone);
         }
     }
+}
+
+void vx_charge_drop_matching(enum vx_space space,
+                             bool (*match)(struct vx_charge *, void *),
+                             void *arg)
+{
+    drop_chosen(&(struct choice){.space = space, .match = match, .arg = arg});
+}
+
+void vx_charge_drop_owned(uint64_t owner)
+{
+    drop_chosen(&(struct choice){.owner = owner});
 }
 
 void vx_charges_after_fork(void)

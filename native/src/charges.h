@@ -73,6 +73,10 @@ bool vx_charge_look(enum vx_space space, uint64_t key, struct vx_charge *copy);
 /* Calls `match` on each entry of a space until it says true, under locks. */
 bool vx_charge_find(enum vx_space space,
                     bool (*match)(struct vx_charge *, void *), void *arg);
+/* Refunds what `match` picks of a space; it is asked under locks. */
+void vx_charge_drop_matching(enum vx_space space,
+                             bool (*match)(struct vx_charge *, void *),
+                             void *arg);
 /* Refunds all that a dead context took along. */
 void vx_charge_drop_owned(uint64_t owner);
 void vx_charges_after_fork(void);

@@ -69,12 +69,14 @@ static CUresult enter(int device, bool primary)
     return got ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-static void leave_locked(struct place *p)
+/* True when that was the process's last context on the device. */
+static bool leave_locked(struct place *p)
 {
     if (p->primary || p->created)
-        return;
+        return false;
     vx_charge_drop(p->charge);
     p->charge = NULL;
+    return true;
 }
 
 /* The primary context may have ended: others may be retaining it again. */
@@ -90,14 +92,17 @@ static void look_at_primary(int device)
     if (!worth || vx_cu()->cuDevicePrimaryCtxGetState(
                       vx_cu_device_of(device), &flags, &active) != CUDA_SUCCESS)
         return;
+    bool last = false;
     pthread_mutex_lock(&lock);
     if (!active && p->generation == generation && !p->entering) {
         VX_CRASH("context.gone");
         p->primary = false;
         vx_charge_drop_owned(primary_owner(device));
-        leave_locked(p);
+        last = leave_locked(p);
     }
     pthread_mutex_unlock(&lock);
+    if (last)
+        vx_cu_pools_context_gone(device);
 }
 
 /* Whether a call on `dev` goes on; *device >= 0 when we are to account. */
@@ -209,8 +214,10 @@ static void leave_created(int device)
     pthread_mutex_lock(&lock);
     if (places[device].created)
         places[device].created--;
-    leave_locked(&places[device]);
+    bool last = leave_locked(&places[device]);
     pthread_mutex_unlock(&lock);
+    if (last)
+        vx_cu_pools_context_gone(device);
 }
 
 static CUresult created(int device, CUresult err, CUcontext *out)

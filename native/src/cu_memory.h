@@ -68,6 +68,8 @@ CUresult vx_cu_spill_alloc(int device, CUdeviceptr *out, size_t bytes);
 
 /* Gives back what our pools of a device hold unused; true when any came. */
 bool vx_cu_pools_trim(int device);
+/* A device's last context ended: charges go as far as the pools are empty. */
+void vx_cu_pools_context_gone(int device);
 /* A charge of a pool was freed: what of it the pool keeps stays charged. */
 void vx_cu_pool_free(struct vx_charge *c);
 

@@ -6,6 +6,8 @@
 #include "log.h"
 #include "session.h"
 
+enum { MANY = 64 }; /* pools of a device that are looked at at once */
+
 struct vx_pool {
     struct vx_pool *next;
     CUmemoryPool handle; /* NULL: destroyed; reused once nothing is in use */
@@ -199,24 +201,62 @@ static bool reconcile(struct vx_pool *p, CUmemoryPool handle)
     return lower_idle(p, reserved > used ? reserved - used : 0);
 }
 
-bool vx_cu_pools_trim(int device)
+/* The pools of a device, those with idle memory if `idle`. */
+static int list(int device, bool idle, struct vx_pool **found,
+                CUmemoryPool *handle)
 {
-    enum { MANY = 64 };
-    struct vx_pool *found[MANY];
-    CUmemoryPool handle[MANY];
     int count = 0;
-    bool any = false;
     pthread_mutex_lock(&lock);
     for (struct vx_pool *p = pools; p && count < MANY; p = p->next)
-        if (p->handle && p->device == device && p->idle) {
+        if (p->handle && p->device == device && (!idle || p->idle)) {
             handle[count] = p->handle;
             found[count++] = p;
         }
     pthread_mutex_unlock(&lock);
+    return count;
+}
+
+bool vx_cu_pools_trim(int device)
+{
+    struct vx_pool *found[MANY];
+    CUmemoryPool handle[MANY];
+    bool any = false;
+    int count = list(device, true, found, handle);
     for (int i = 0; i < count; i++)
         if (vx_cu()->cuMemPoolTrimTo(handle[i], 0) == CUDA_SUCCESS)
             any = reconcile(found[i], handle[i]) || any;
     return any;
+}
+
+static bool is_of(struct vx_charge *c, void *arg)
+{
+    return c->pool == arg;
+}
+
+/* The driver emptied the pool: so do we. */
+static void empty(struct vx_pool *p)
+{
+    vx_charge_drop_matching(VX_SPACE_MEMORY, is_of, p);
+    pthread_mutex_lock(&lock);
+    p->used = 0;
+    pthread_mutex_unlock(&lock);
+    lower_idle(p, 0);
+}
+
+void vx_cu_pools_context_gone(int device)
+{
+    cuuint64_t used;
+    struct vx_pool *found[MANY];
+    CUmemoryPool handle[MANY];
+    int count = list(device, false, found, handle);
+    for (int i = 0; i < count; i++) {
+        used = 1;
+        if (vx_cu()->cuMemPoolGetAttribute(
+                handle[i], CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &used) !=
+                CUDA_SUCCESS ||
+            used == 0)
+            empty(found[i]);
+    }
 }
 
 CUresult cuMemPoolCreate(CUmemoryPool *out, const CUmemPoolProps *props)

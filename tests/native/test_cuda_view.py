@@ -69,10 +69,10 @@ def test_limits_follow_the_card_however_devices_are_listed(card_region: CardRegi
 
 def test_an_empty_list_of_devices_has_none(card_region: CardRegion) -> None:
     cards, region = card_region(limit=64 * MIB)
-    with Guest(cards.env(None, CUDA_VISIBLE_DEVICES="")) as bare:
-        with Guest(cards.env(region, CUDA_VISIBLE_DEVICES="")) as guest:
-            assert guest.init == bare.init
-            assert guest.do("total 0", "context 0") == bare.do("total 0", "context 0")
+    none = {"CUDA_VISIBLE_DEVICES": ""}
+    with Guest(cards.env(None, **none)) as bare, Guest(cards.env(region, **none)) as guest:
+        assert guest.init == bare.init
+        assert guest.do("total 0", "context 0") == bare.do("total 0", "context 0")
 
 
 def test_nvml_shows_the_slice_and_only_its_processes(card_region: CardRegion) -> None:
