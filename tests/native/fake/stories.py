@@ -8,27 +8,12 @@ import ctypes
 import json
 import os
 import sys
-from collections.abc import Callable
+from importlib import import_module
 
 from tests.native.cuda_classes import CLASSES
 from tests.native.fake import driver, structs
 from tests.native.fake.driver import GIB, MIB, Driver
-
-STORIES: dict[str, Callable[..., object]] = {}
-
-
-def story(function: Callable[..., object]) -> Callable[..., object]:
-    STORIES[function.__name__] = function
-    return function
-
-
-def say(value: object) -> None:
-    print(json.dumps(value), flush=True)
-
-
-def pause(value: object) -> None:
-    say(value)
-    sys.stdin.readline()
+from tests.native.fake.plot import STORIES, pause, say, story
 
 
 @story
@@ -52,17 +37,16 @@ def ask(cuda: Driver, size: int) -> int:
 
 
 @story
-def race(cuda: Driver, size: int, rounds: int) -> int:
-    """How often an allocation worked, held for an instant each."""
+def race(cuda: Driver, size: int, wins: int) -> int:
+    """Asks until it got its memory so often, held for an instant each; the most that was used meanwhile."""
     cuda.start()
     pause("ready")
-    won = 0
-    for _ in range(rounds):
-        at = ctypes.c_uint64()
+    at, most = ctypes.c_uint64(), 0
+    while wins:
         if cuda.call("cuMemAlloc_v2", ctypes.byref(at), size) == 0:
-            won += 1
+            most, wins = max(most, cuda.used()), wins - 1
             cuda.free(at.value)
-    return won
+    return most
 
 
 @story
@@ -247,37 +231,6 @@ def managed(cuda: Driver) -> list[int]:
 
 
 @story
-def contexts(cuda: Driver) -> list[int]:
-    """MiB used, seen from the other card's context: none, one, two contexts, none again."""
-    cuda.init()
-    device = cuda.out("cuDeviceGet", 0)
-    first = cuda.primary(device)
-    told = [cuda.used()]
-    second = cuda.context(device)
-    cuda.alloc(64 * MIB)
-    told.append(cuda.used())
-    cuda.must("cuCtxDestroy_v2", second)
-    with cuda.current(first):
-        told.append(cuda.used())
-    cuda.must("cuDevicePrimaryCtxReset_v2", device)
-    cuda.context(1)
-    pause([each // MIB for each in told])
-    return [cuda.used() // MIB]
-
-
-@story
-def limits(cuda: Driver) -> list[int]:
-    cuda.start()
-    told = [cuda.used()]
-    for limit, value in ((driver.LIMIT_HEAP, 108 * MIB), (driver.LIMIT_STACK, 2048), (driver.LIMIT_HEAP, 8 * MIB)):
-        cuda.must("cuCtxSetLimit", limit, value)
-        told.append(cuda.used())
-    too_much = cuda.call("cuCtxSetLimit", driver.LIMIT_HEAP, 1 << 50)
-    cuda.must("cuDevicePrimaryCtxRelease_v2", 0)
-    return [*(each // MIB for each in told), too_much, cuda.start().used() // MIB]
-
-
-@story
 def fork(cuda: Driver) -> None:
     cuda.start().alloc(100 * MIB)
     child = os.fork()
@@ -291,37 +244,7 @@ def fork(cuda: Driver) -> None:
     say(cuda.used() // MIB)
 
 
-@story
-def export(cuda: Driver) -> list[object]:
-    """Every way to share, offered to whoever reads the line; the last line is what it took."""
-    cuda.start()
-    ipc, fd = structs.Handle64(), ctypes.c_int()
-    at = cuda.alloc(64 * MIB)
-    cuda.must("cuIpcGetMemHandle", ctypes.byref(ipc), at)
-    handle = cuda.out("cuMemCreate", 4 * MIB, ctypes.byref(structs.chunk_of(share=True)), 0)
-    cuda.must("cuMemExportToShareableHandle", ctypes.byref(fd), handle, structs.FD, 0)
-    pause([bytes(ipc).hex(), f"/proc/{os.getpid()}/fd/{fd.value}", cuda.used()])
-    itself = cuda.call("cuIpcOpenMemHandle_v2", ctypes.byref(ctypes.c_uint64()), ipc, 1)
-    cuda.free(at)
-    cuda.must("cuMemRelease", handle)
-    return [itself, cuda.used()]
-
-
-@story
-def take_shared(cuda: Driver, ipc: str, file: str) -> dict[str, object]:
-    """Opens what another process exported: nothing of it is taken a second time."""
-    before = cuda.start().used()
-    opened, again = ctypes.c_uint64(), ctypes.c_uint64()
-    handle = structs.Handle64.from_buffer_copy(bytes.fromhex(ipc))
-    for at in (opened, again):
-        cuda.must("cuIpcOpenMemHandle_v2", ctypes.byref(at), handle, 1)
-    told: dict[str, object] = {"same": opened.value == again.value, "size": cuda.pointer(12, opened.value)}
-    chunk = cuda.out("cuMemImportFromShareableHandle", os.open(file, os.O_RDWR), structs.FD)
-    told["taken"] = cuda.used() - before
-    told["closes"] = [cuda.call("cuIpcCloseMemHandle", opened.value) for _ in range(3)]
-    told["release"] = [cuda.call("cuMemRelease", chunk) for _ in range(2)]
-    return told | {"left": cuda.used() - before}
-
-
 if __name__ == "__main__":
+    import_module("tests.native.fake.stories_context")
+    import_module("tests.native.fake.stories_sharing")
     say(STORIES[sys.argv[1]](Driver(), *map(json.loads, sys.argv[2:])))

@@ -78,8 +78,8 @@ class Handle64(ctypes.Structure):
 class ExternalMemory(ctypes.Structure):
     _fields_ = [
         ("type", ctypes.c_int),
-        ("fd", ctypes.c_int),
-        ("rest", ctypes.c_ubyte * 16),
+        ("fd", ctypes.c_int64),
+        ("rest", ctypes.c_ubyte * 8),
         ("size", ctypes.c_ulonglong),
         ("flags", ctypes.c_uint),
         ("reserved", ctypes.c_uint * 16),
