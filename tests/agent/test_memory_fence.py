@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from agent.devices.nvidia import NvidiaPort
 from agent.devices.port import Device
+from agent.enforce.cgroup import cgroup_mounts
 from agent.memory_fence import MemoryFence
 from tests.agent.bench import skip_unless_root
 from tests.agent.cards import Cards, build_fake
@@ -88,3 +91,39 @@ def test_a_driver_that_refuses_is_no_crash(on_card: Callable[..., Any], cards: C
     cards.set(**{"fail.nvmlDeviceSetMemoryLimits_v1": 4})
     said = on_card(lambda fence, card, _: (fence.set(card, "a", memory_mib=1), fence.set(card, "a", memory_mib=1)))
     assert said == ("memory limits of the driver: the driver allows it to root only", "")
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """A control group of version 2, for guests to step into."""
+    skip_unless_root()
+    point = next((mount.point for mount in cgroup_mounts() if mount.kind == "cgroup2"), None)
+    if point is None:
+        pytest.skip("no cgroup v2 is mounted here")
+    folder = point / f"vxpu-fence-{os.getpid()}" / "lse_a"
+    folder.mkdir(parents=True)
+    yield folder
+    folder.rmdir()
+    folder.parent.rmdir()
+
+
+def test_a_guest_of_the_group_cannot_take_more_whatever_it_loads(on_card: Callable[..., Any], group: Path) -> None:
+    def start(mib: int) -> subprocess.Popen[str]:
+        client = str(Path(__file__).with_name("card_client.py"))
+        step_in = f"echo 0 > {group}/cgroup.procs; exec {sys.executable} {client} {mib}"
+        return subprocess.Popen(["/bin/sh", "-c", step_in], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True)  # fmt: skip
+
+    def story(fence: MemoryFence, card: Device, port: NvidiaPort) -> Any:
+        assert fence.set(card, "lse_a", memory_mib=1024) == ""
+        said = start(900).communicate()
+        guest = start(100)
+        assert guest.stdout is not None
+        ready = guest.stdout.readline(), fence.used_bytes(card, "lse_a")
+        guest.communicate()
+        return said, ready
+
+    # 300 MiB of each process are its context's.
+    said, (ready, used) = on_card(story, groups=Path("/sys/fs/cgroup", group.parent.name))
+    assert said == ("", "cuMemAlloc_v2: 2\n")
+    assert (ready, used >= 400 * MIB) == ("ready\n", True)

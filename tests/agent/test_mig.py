@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,7 +12,7 @@ from typing import Any
 import pytest
 
 from agent.devices.mig import Instance, MigCard, cap_nodes
-from agent.devices.nvidia import NvidiaPort, Refused
+from agent.devices.nvidia import NvidiaPort
 from agent.devices.port import Device
 from agent.enforce.modes.mig import Mig
 from agent.enforce.modes.port import CannotShare, CardLease, Operator
@@ -189,16 +192,26 @@ def test_an_instance_that_was_noted_but_not_made_is_made_at_its_place(
     assert again == [start]
 
 
-def test_an_instance_in_use_is_not_destroyed(on_card: Callable[..., Any], cards: Cards) -> None:
+def test_a_guest_sees_its_instance_and_keeps_it_while_it_lives(on_card: Callable[..., Any]) -> None:
     def story(mig: Mig, card: Device, shown: MigCard) -> Any:
-        mig.prepare(SMALL, card)
-        (made,) = shown.instances()
-        cards.set(**{"fail.nvmlGpuInstanceDestroy": IN_USE})
-        with pytest.raises(Refused, match="processes are running on it"):
-            shown.destroy(made.id)
-        return len(shown.instances())
+        grant = mig.prepare(SMALL, card)
+        environment = {**os.environ, **grant.environment}
+        too_much = subprocess.run(guest("20000"), env=environment, capture_output=True, text=True, check=False)
+        with subprocess.Popen(guest("100"), env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as running:
+            assert running.stdout is not None
+            assert running.stdout.readline() == b"ready\n"
+            with pytest.raises(CannotShare, match="processes are running on it"):
+                mig.release("lse_a", card)
+            held = len(shown.instances())
+            running.communicate()
+        mig.release("lse_a", card)
+        return too_much.stderr, held, len(shown.instances())
 
-    assert on_card(story) == 1
+    assert on_card(story) == ("cuMemAlloc_v2: 2\n", 1, 0)
+
+
+def guest(*words: str) -> list[str]:
+    return [sys.executable, str(Path(__file__).with_name("card_client.py")), *words]
 
 
 def test_the_nodes_of_an_instance_come_from_the_drivers_list(tmp_path: Path) -> None:
