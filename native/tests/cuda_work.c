@@ -206,7 +206,7 @@ static void wait_for_flag(void *unused)
 {
     (void)unused;
     while (!flag)
-        usleep(1000);
+        nap(1000000);
 }
 
 /* The same behind a host function that waits for the program. */

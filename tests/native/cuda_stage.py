@@ -15,11 +15,12 @@ from typing import Any, Self
 
 from agent.gain import WHOLE_PPM, GainReading, next_gain_ppm
 from tests.native.cards import Cards
-from tests.native.guests import BUILD
+from tests.native.guests import BUILD, figures
 from tests.native.region import Region
 
 SECOND_NS = 1_000_000_000
 TICK_NS = SECOND_NS // 2
+STEP_NS = 1_000_000
 WORK = str(BUILD / "tests/cuda_work")
 
 
@@ -55,7 +56,10 @@ class Stage:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         for process in [self.hand, *(guest for tenant in self.tenants for guest in tenant.guests)]:
             process.kill()
-            process.communicate()
+            process.wait()
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
 
     def _answer(self) -> int:
         assert self.hand.stdout is not None
@@ -83,6 +87,15 @@ class Stage:
         )
         tenant.guests.append(guest)
         return guest
+
+    def finish(self, guest: subprocess.Popen[str], *, within_s: int = 600) -> dict[str, int]:
+        """Let time go by until the program ends; what it printed."""
+        deadline = self.now + within_s * SECOND_NS
+        while guest.poll() is None:
+            assert self.sleep(STEP_NS) < deadline, "the program does not end"
+        out, _ = guest.communicate()
+        assert guest.returncode == 0, (guest.returncode, out)
+        return figures(out) if out else {}
 
     def steady(self, share: int, *, programs: int = 1, **options: int) -> Tenant:
         """A tenant whose programs launch kernels for as long as the test looks."""
