@@ -91,7 +91,8 @@ static bool has_begun(struct vx_batch *b)
         return false;
     if (!b->begun)
         b->begun = vx_cu()->cuEventQuery(b->events.start) == CUDA_SUCCESS;
-    if (b->begun) {
+    /* It was behind the host's turn, and that is over. */
+    if (b->begun && b->held) {
         b->held = false;
         free_locked(b->order.stream);
     }

@@ -111,9 +111,10 @@ def test_a_function_never_measured_has_one_launch_in_flight(make_stage: MakeStag
 @pytest.mark.native
 def test_fills_on_the_card_are_device_work(make_stage: MakeStage) -> None:
     stage = make_stage()
+    stage.cards.set(fill_bytes_per_second=1 << 30)
     tenant = stage.slice(300)
-    stage.start(tenant, "fills", bytes=256 << 20, ms=1_000_000)
-    stage.watch(10)
+    stage.start(tenant, "fills", bytes=1 << 20, ms=1_000_000)
+    stage.watch(5)
     assert stage.got(tenant) == pytest.approx(30, abs=POINT)
 
 
