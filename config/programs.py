@@ -66,6 +66,11 @@ class Layout:
         return self.var / "run"
 
     @property
+    def cards(self) -> Path:
+        """Simulated cards, where there are to be some."""
+        return self.var / "cards"
+
+    @property
     def agent_state(self) -> Path:
         return self.var / "agent"
 
@@ -262,8 +267,13 @@ class Plan:
 
         return Service("beat", self.program("beat", argv, before=before), lambda: mark.saw("beat: Starting"))
 
-    def agent(self, operator_token: Callable[[], str]) -> Service:
-        """The node agent of this machine, with a one-time token while it has no key of its own."""
+    def agent(
+        self, operator_token: Callable[[], str], *, options: Sequence[str] = (), extra: Mapping[str, str] | None = None
+    ) -> Service:
+        """The node agent of this machine, with a one-time token while it has no key of its own.
+
+        `options` and `extra` are for its command line and its environment.
+        """
         layout = self.layout
         token_file = layout.run / "enrol.token"
         argv = ["agent", "run", "--server", self.web_url, "--token-file", str(token_file)]
@@ -281,7 +291,9 @@ class Plan:
         def healthy() -> bool:
             return listens(layout.agent_socket) and self._has_device(operator_token())
 
-        launch = self.program("agent", argv, env=self.without(SERVER_SECRETS), grace_s=15, before=enrol)
+        argv += options
+        env = {**self.without(SERVER_SECRETS), **(extra or {})}
+        launch = self.program("agent", argv, env=env, grace_s=15, before=enrol)
         return Service("agent", launch, healthy)
 
     def _has_device(self, token: str) -> bool:

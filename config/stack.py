@@ -27,6 +27,7 @@ from typing import Self, TextIO
 
 import psutil
 
+from config import cards
 from config.guard import Guarded
 from config.interrupts import Interrupted, interrupts, undisturbed
 from config.programs import Layout, Plan, Service, listener, listens, port_of, postgres_service, valkey_service
@@ -107,10 +108,20 @@ class Stack(Supervisor):
         for name in ("web", "sockets", "worker", "beat"):
             self.wait_healthy(name)
         if self._with_agent:
-            self.begin(plan.agent(lambda: self.operator_token))
+            self.begin(self._agent(plan))
             self.wait_healthy("agent")
         self.watch()
         self.report(f"up in {time.monotonic() - began:.1f} s: {self.urls['web']}")
+
+    def _agent(self, plan: Plan) -> Service:
+        """With the simulated cards that VXPU_FAKE_CARDS asks for."""
+        count = cards.wanted(self.env)
+        if not count:
+            return plan.agent(lambda: self.operator_token)
+        cards.make_cards(self.layout.cards, count)
+        self.report(f"cards      {count} simulated, in {self.layout.cards}")
+        extra = cards.agent_environment(self.layout.cards)
+        return plan.agent(lambda: self.operator_token, options=cards.agent_options(), extra=extra)
 
     def stop(self) -> None:
         """Stop in order and wait until every process has ended. Safe to call twice."""

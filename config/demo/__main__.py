@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 from config.demo.acts import book, change_while_running, offer_is_not_imposed, prepare, run_together, second_shift
+from config.demo.card_act import play_card, simulated_cards
 from config.demo.guests import GuestFailed
 from config.demo.host import Watch
 from config.demo.numbers import FULL, SETTINGS, Timing
@@ -43,6 +44,8 @@ def play(stack: Stack, screen: Screen, *, out: Path, timing: Timing = FULL) -> b
             second_shift(stage, guests)
             papers, books = settle(stage, out / "invoices")
             receipt = make_receipt(stage, papers, books)
+            if simulated_cards(stage):
+                play_card(stage, out / "invoices")
         finally:
             stage.end_guests()
     write_receipt(receipt, out / "receipt.json")

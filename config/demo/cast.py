@@ -14,7 +14,7 @@ from config.demo.rest import Api
 BOOK = "Demonstration list"
 MEMBER_SCOPES = ["reservation:write", "lease:write", "billing:read", "identity:read"]
 PRESETS = (8, 4, 2)
-NAMES = {"A": "Aurora Robotics", "B": "Baltic Bioinformatics", "C": "Cobalt Weather"}
+NAMES = {"A": "Aurora Robotics", "B": "Baltic Bioinformatics", "C": "Cobalt Weather", "D": "Delta Genomics"}
 
 
 @dataclass(frozen=True)

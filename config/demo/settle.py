@@ -36,24 +36,24 @@ class Settled:
 def settle(stage: Stage, folder: Path) -> tuple[list[Settled], dict[str, Any]]:
     """(each tenant's papers, the reconciliation of the device over the same period)."""
     stage.screen.step("5  The billing period is closed")
-    sent = {letter: _drain(stage, stage.bought[letter]) for letter in LETTERS}
+    sent = {letter: drain(stage, stage.bought[letter]) for letter in LETTERS}
     ends_at = math.ceil(time.time())
     sleep_until(ends_at + 0.2)
-    books = _await_books(stage, ends_at)
+    books = await_books(stage, ends_at, device=stage.device["id"])
     papers = []
     _empty(folder)
     for letter in LETTERS:
         mine = stage.bought[letter]
-        invoice = _close(stage, mine, ends_at)
+        invoice = close_period(stage, mine, ends_at)
         write_files(mine, invoice, folder)
         usage = mine.tenant.member.get(f"leases/{mine.lease}/usage")
         papers.append(Settled(mine, usage, sent[letter], invoice))
-    books = _reconciliation(stage, ends_at)
+    books = _reconciliation(stage, ends_at, stage.device["id"])
     judge(stage, papers, books)
     return papers, books
 
 
-def _drain(stage: Stage, mine: Bought) -> int:
+def drain(stage: Stage, mine: Bought) -> int:
     """Windows that the node sent for this lease, once it has no more to send. Raises StoryBroke."""
     wait_until(
         lambda: mine.tenant.member.get(f"leases/{mine.lease}"),
@@ -70,7 +70,7 @@ def _drain(stage: Stage, mine: Bought) -> int:
     return seen.sent
 
 
-def _await_books(stage: Stage, ends_at: float) -> dict[str, Any]:
+def await_books(stage: Stage, ends_at: float, *, device: str) -> dict[str, Any]:
     """Rating runs behind the facts; the books are ready when they no longer change."""
     last: list[dict[str, Any]] = []
 
@@ -78,15 +78,15 @@ def _await_books(stage: Stage, ends_at: float) -> dict[str, Any]:
         last.append(seen)
         return len(last) >= SAME_READS and all(one == seen for one in last[-SAME_READS:])
 
-    return wait_until(lambda: _reconciliation(stage, ends_at), settled, what="rating is done", timeout_s=30)
+    return wait_until(lambda: _reconciliation(stage, ends_at, device), settled, what="rating is done", timeout_s=30)
 
 
-def _reconciliation(stage: Stage, ends_at: float) -> dict[str, Any]:
-    query = {"device": stage.device["id"], "from": iso(stage.began_at), "to": iso(ends_at)}
+def _reconciliation(stage: Stage, ends_at: float, device: str) -> dict[str, Any]:
+    query = {"device": device, "from": iso(stage.began_at), "to": iso(ends_at)}
     return dict(stage.operator.get("reconciliation", **query))
 
 
-def _close(stage: Stage, mine: Bought, ends_at: float) -> dict[str, Any]:
+def close_period(stage: Stage, mine: Bought, ends_at: float) -> dict[str, Any]:
     period = {"tenant": mine.tenant.id, "starts_at": iso(stage.began_at), "ends_at": iso(ends_at)}
     made = stage.operator.post("billing-periods/close", period)
     again = stage.operator.post("billing-periods/close", period)
