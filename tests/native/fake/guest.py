@@ -1,6 +1,7 @@
 """A process of its own on simulated cards, told line by line what to evaluate.
 
-It knows `cuda` (the driver API), `n` (pynvml), `spin(milliseconds)` and `sleep(milliseconds)`, both of the card's time.
+It knows `cuda` (the driver API), `n` (pynvml), and in milliseconds of the card's time `launch` (a kernel), `spin`
+(one, and wait for it) and `sleep`.
 """
 
 import ctypes
@@ -11,7 +12,10 @@ import sys
 from types import TracebackType
 from typing import Self
 
+import pynvml
+
 from tests.native.cards import Cards
+from tests.native.fake.driver import Driver
 
 WORD = ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry spin_1ms() { ret; }\n"
 
@@ -97,27 +101,25 @@ def _plain(value: object) -> object:
     return value if isinstance(value, bool | int | float | str | dict | None) else repr(value)
 
 
-def _spin(cuda: object, milliseconds: int) -> None:
-    from tests.native.fake.driver import Driver
-
-    assert isinstance(cuda, Driver)
+def _launch(cuda: Driver, milliseconds: int) -> None:
     name = f"spin_{milliseconds}ms".encode()
     image = WORD.encode().replace(b"spin_1ms", name) + b"\0"
     kernel = cuda.out("cuModuleGetFunction", cuda.out("cuModuleLoadData", image), name)
     cuda.must("cuLaunchKernel", kernel, 1, 1, 1, 1, 1, 1, 0, 0, None, None)
+
+
+def _spin(cuda: Driver, milliseconds: int) -> None:
+    _launch(cuda, milliseconds)
     cuda.synchronize()
 
 
 def _world() -> dict[str, object]:
-    import pynvml
-
-    from tests.native.fake.driver import Driver
-
     cuda = Driver()
     return {
         "cuda": cuda,
         "ctypes": ctypes,
         "n": pynvml,
+        "launch": lambda milliseconds: _launch(cuda, milliseconds),
         "os": os,
         "sleep": lambda milliseconds: cuda.call("vxfake_sleep_ns", milliseconds * 1_000_000) and None,
         "spin": lambda milliseconds: _spin(cuda, milliseconds),
