@@ -98,3 +98,34 @@ def outside_memory(cuda: Driver) -> list[int]:
     codes = [cuda.call("cuMipmappedArrayDestroy", array), cuda.call("cuMemFree_v2", at)]
     codes.append(cuda.call("cuDestroyExternalMemory", memory))
     return [taken, shown, *codes, cuda.call("cuDestroyExternalMemory", memory), cuda.used() - before]
+
+
+@story
+def graph_memory(cuda: Driver) -> dict[str, list[int]]:
+    """[used, reserved, taken from the card] in MiB of graphs' memory as nodes are added, launched, freed, trimmed."""
+    start = cuda.start().used()
+    plan, step = cuda.out("cuGraphCreate", 0), ctypes.c_uint64()
+
+    def now() -> list[int]:
+        word = ctypes.c_uint64()
+        told = []
+        for attribute in (0, 2):
+            cuda.must("cuDeviceGetGraphMemAttribute", 0, attribute, ctypes.byref(word))
+            told.append(word.value)
+        return [each // MIB for each in (*told, cuda.used() - start)]
+
+    node = structs.MemAllocNode(pool=structs.pool_of(), bytes=10 * MIB)
+    cuda.must("cuGraphAddMemAllocNode", ctypes.byref(step), plan, None, 0, ctypes.byref(node))
+    told = {"added": now()}
+    ready = cuda.out("cuGraphInstantiateWithFlags", plan, 0)
+    cuda.must("cuGraphLaunch", ready, 0)
+    cuda.synchronize()
+    told["launched"] = now()
+    cuda.must("cuGraphExecDestroy", ready)
+    cuda.must("cuGraphDestroy", plan)
+    told["its graph is gone"] = now()
+    cuda.free_async(node.at)
+    cuda.synchronize()
+    told["freed"] = now()
+    cuda.must("cuDeviceGraphMemTrim", 0)
+    return told | {"trimmed": now()}

@@ -114,3 +114,14 @@ def test_the_calls_of_32_bits(make_cards: MakeCards) -> None:
 def test_external_memory_is_someone_elses(make_cards: MakeCards) -> None:
     """Taken, its bytes seen, three frees, one too many, left."""
     assert tell(make_cards(), "outside_memory") == [0, True, 0, 0, 0, INVALID_HANDLE, 0]
+
+
+def test_graph_memory_stays_reserved_until_the_trim(make_cards: MakeCards) -> None:
+    """It outlives its graph until the program frees it, and its reserve until the trim."""
+    assert tell(make_cards(), "graph_memory") == {
+        "added": [0, 0, 0],
+        "launched": [10, 10, 10],
+        "its graph is gone": [10, 10, 10],
+        "freed": [0, 10, 10],
+        "trimmed": [0, 0, 0],
+    }
