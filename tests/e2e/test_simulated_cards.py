@@ -69,7 +69,8 @@ def test_what_it_used_is_metered_by_the_driver(papers: CardPapers) -> None:
 
 
 def test_the_bill_says_simulated_on_every_line(papers: CardPapers) -> None:
-    assert papers.invoice["simulated"] and all(line["simulated"] for line in papers.invoice["lines"])
+    assert papers.invoice["simulated"]
+    assert all(line["simulated"] for line in papers.invoice["lines"])
     assert float(papers.invoice["total"]) > 0
     assert all(line.rstrip().endswith("simulated") or ",simulated," in line for line in papers.csv.splitlines()[1:])
 

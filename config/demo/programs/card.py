@@ -108,8 +108,9 @@ def main() -> None:
     launches, took = card.spin(chosen.seconds)  # with all of its memory: whoever looks from outside sees the peak
     card.free(taken)
     report = {
-        "name": card.name(), "total_mib": total, "free_mib": free, "refused_at_mib": len(taken) * STEP // MIB, "refusal": code,
-        "launches": launches, "got_permille": round(launches * KERNEL_NS / took / 1e6),
+        "name": card.name(), "total_mib": total, "free_mib": free, "refusal": code,
+        "refused_at_mib": len(taken) * STEP // MIB, "launches": launches,
+        "got_permille": round(launches * KERNEL_NS / took / 1e6),
     }  # fmt: skip
     sys.stdout.write(json.dumps(report) + "\n")
 
