@@ -10,7 +10,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 LINK = re.compile(r"\]\(([^)\s#]+)(?:#[^)\s]*)?\)")
-TARGET = re.compile(r"`make ([a-z]+)")
+TARGET = re.compile(r"`make ([a-z][a-z-]*)")
 SETTING = re.compile(r"`((?:VXPU|DJANGO|DATABASE|REDIS)_[A-Z_]*[A-Z])`")
 
 
