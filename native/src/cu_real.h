@@ -76,6 +76,10 @@ enum vx_name vx_cu_name(const char *name);
 void *vx_cu_wrapper_of(const char *name);
 /* Our wrapper of the real function at that address, NULL if we have none. */
 void *vx_cu_wrapper_at(const void *real);
+/* True for code of a driver or an NVML, whatever its file is called. */
+bool vx_cu_is_driver(const void *code);
+/* Takes the library of that code as the driver (NVML) if none is known yet. */
+void vx_cu_look_at(const void *code);
 /*
  * True for code that our wrappers call: the driver, NVML, and an interposer
  * between us and them. What it looks up must never be ours again.

@@ -53,6 +53,7 @@ struct driver {
 struct library {
     const char *file;  /* how its file name begins */
     const char *probe; /* a call that every version has */
+    const char *mark;  /* one that no interposer has a reason to define */
     const struct vx_cu_entry *entries;
     const unsigned *count;
     const void *absent; /* the table of stubs */
@@ -60,10 +61,10 @@ struct library {
 };
 
 static const struct library cuda = {
-    "libcuda.so", "cuInit", vx_cu_entries, &vx_cu_entry_count,
+    "libcuda.so", "cuInit", "cuDriverGetVersion", vx_cu_entries, &vx_cu_entry_count,
     &no_cu, sizeof no_cu};
 static const struct library nvml = {
-    "libnvidia-ml.so", "nvmlShutdown", vx_nv_entries, &vx_nv_entry_count,
+    "libnvidia-ml.so", "nvmlShutdown", "nvmlSystemGetNVMLVersion", vx_nv_entries, &vx_nv_entry_count,
     &no_nv, sizeof no_nv};
 
 static struct driver *_Atomic cu_driver;
@@ -136,10 +137,9 @@ static void *find_library(const struct library *l)
     return probe ? vx_library_of(probe) : NULL;
 }
 
-/* NULL when the program has not loaded the library (or for lack of memory). */
-static struct driver *make_driver(const struct library *l)
+/* NULL where there is no library (or no memory). */
+static struct driver *make_driver(const struct library *l, void *found)
 {
-    void *found = find_library(l);
     void *own = found ? behind_shim(found) : NULL;
     struct driver *d = own ? calloc(1, sizeof *d) : NULL;
     if (!d)
@@ -155,19 +155,43 @@ static struct driver *make_driver(const struct library *l)
  * No lock: a thread inside dlopen holds the loader's and may come here. The
  * first to publish wins.
  */
+static struct driver *publish(struct driver *_Atomic *slot, struct driver *made)
+{
+    struct driver *d = NULL;
+    if (!made || atomic_compare_exchange_strong(slot, &d, made))
+        return made;
+    free(made);
+    return d;
+}
+
 static struct driver *look_for(const struct library *l,
                                struct driver *_Atomic *slot)
 {
     struct driver *d = atomic_load_explicit(slot, memory_order_acquire);
-    if (d)
-        return d;
-    struct driver *made = make_driver(l);
-    if (!made)
-        return NULL;
-    if (atomic_compare_exchange_strong(slot, &d, made))
-        return made;
-    free(made);
-    return d;
+    return d ? d : publish(slot, make_driver(l, find_library(l)));
+}
+
+static bool is_library(const struct library *l, const void *code)
+{
+    void *handle = vx_library_of(code);
+    void *mark = handle ? vx_libc_dlsym()(handle, l->mark) : NULL;
+    bool same = mark && vx_library_same(mark, code);
+    if (handle)
+        dlclose(handle);
+    return same;
+}
+
+bool vx_cu_is_driver(const void *code)
+{
+    return is_library(&cuda, code) || is_library(&nvml, code);
+}
+
+void vx_cu_look_at(const void *code)
+{
+    if (!atomic_load(&cu_driver) && is_library(&cuda, code))
+        publish(&cu_driver, make_driver(&cuda, vx_library_of(code)));
+    else if (!atomic_load(&nv_driver) && is_library(&nvml, code))
+        publish(&nv_driver, make_driver(&nvml, vx_library_of(code)));
 }
 
 #ifdef VX_TESTING

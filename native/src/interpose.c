@@ -17,14 +17,20 @@ VX_EXPORT void *dlvsym(void *restrict handle, const char *restrict name,
 VX_EXPORT void _exit(int status);
 VX_EXPORT void _Exit(int status);
 
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+/* Not "close", "clock", "curl_easy_init". */
 static bool is_opencl(const char *name)
 {
-    return name[0] == 'c' && name[1] == 'l';
+    return name[0] == 'c' && name[1] == 'l' && is_upper(name[2]);
 }
 
 static bool is_cuda(const char *name)
 {
-    return (name[0] == 'c' && name[1] == 'u') ||
+    return (name[0] == 'c' && name[1] == 'u' && is_upper(name[2])) ||
            (name[0] == 'n' && strncmp(name, "nvml", 4) == 0);
 }
 
@@ -66,22 +72,30 @@ static void *look_up_opencl(void *handle, const char *name, const char *version)
     return p ? wrapper : NULL;
 }
 
+static bool is_loaded(const char *name)
+{
+    if (name[0] == 'c')
+        vx_cu();
+    else
+        vx_nv();
+    return name[0] == 'c' ? atomic_load(&vx_cu_found) != NULL
+                          : atomic_load(&vx_nv_found) != NULL;
+}
+
 static void *look_up_cuda(void *handle, const char *name, const char *version)
 {
     void *p = ask(handle, name, version);
     if (!p)
         return NULL;
-    bool loaded = name[0] == 'c' ? vx_cu() == atomic_load(&vx_cu_found)
-                                 : vx_nv() == atomic_load(&vx_nv_found);
     if (p == vx_cu_wrapper_of(name))
-        return loaded ? p : not_there(name);
+        return is_loaded(name) ? p : not_there(name);
+    if (!is_loaded(name))
+        vx_cu_look_at(p); /* a driver under another file name */
     void *wrapper = vx_cu_wrapper_at(p);
     if (wrapper)
         return vx_cu_mode() == VX_PASS ? p : wrapper;
     /* Somebody's own function of that name, or a driver's that we lack? */
-    bool known = !vx_library_is(p, "libcuda.so") &&
-                 !vx_library_is(p, "libnvidia-ml.so");
-    return known || vx_cu_admit_variant(name) ? p : NULL;
+    return !vx_cu_is_driver(p) || vx_cu_admit_variant(name) ? p : NULL;
 }
 
 static void *look_up(void *handle, const char *name, const char *version)

@@ -2,10 +2,12 @@
  * Asks for the driver's calls in one way and says, a line each, what came
  * back: the driver's codes, and which function of which library it is.
  *   cuda_lookup v1|v2|ptsz   reads "name version flags", by cuGetProcAddress
- *   cuda_lookup dlsym|default|dlvsym   reads names
+ *   cuda_lookup dlsym|default|dlvsym [LIBRARY]   reads names
+ *   cuda_lookup race         the first look-ups of many threads at once
  * "-" is the empty name, "NULL" no name.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,16 +59,47 @@ static void find(const char *how, void *driver, const char *name)
         tell(dlsym(strcmp(how, "default") == 0 ? RTLD_DEFAULT : driver, name));
 }
 
+enum { RACERS = 16 };
+static pthread_barrier_t start;
+
+static void *race(void *driver)
+{
+    void *by_address = NULL;
+    CUdriverProcAddressQueryResult status;
+    pthread_barrier_wait(&start);
+    query q = (query)dlsym(driver, "cuGetProcAddress_v2");
+    q("cuMemAlloc", &by_address, 13000, 0, &status);
+    return by_address == dlsym(driver, "cuMemAlloc_v2") ? by_address : NULL;
+}
+
+static void run_race(void *driver)
+{
+    pthread_t thread[RACERS];
+    pthread_barrier_init(&start, NULL, RACERS);
+    for (int i = 0; i < RACERS; i++)
+        pthread_create(&thread[i], NULL, race, driver);
+    for (int i = 0; i < RACERS; i++) {
+        void *answer;
+        pthread_join(thread[i], &answer);
+        tell(answer);
+    }
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "v2";
+    /* Where another library is asked for, the driver may be absent. */
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    if (!driver)
+    if (!driver && argc < 3)
         fprintf(stderr, "%s\n", dlerror());
     const char *entry = strcmp(how, "v1") == 0   ? "cuGetProcAddress"
                         : strcmp(how, "v2") == 0 ? "cuGetProcAddress_v2"
                                                  : "cuGetProcAddress_v2_ptsz";
     void *asked = driver ? dlsym(driver, entry) : NULL;
+    if (argc > 2)
+        driver = dlopen(argv[2], RTLD_NOW);
+    if (strcmp(how, "race") == 0)
+        run_race(driver);
     char name[256];
     int version;
     unsigned long flags;

@@ -9,6 +9,12 @@ CUresult cuInit(unsigned flags)
     return CUDA_SUCCESS;
 }
 
+CUresult cuDriverGetVersion(int *version)
+{
+    *version = 15000;
+    return CUDA_SUCCESS;
+}
+
 CUresult cuMemAlloc_v2(CUdeviceptr *out, size_t size)
 {
     *out = size;

@@ -2,11 +2,12 @@
 
 import itertools
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
-from tests.native.cards import Cards
+from tests.native.cards import FAKE, Cards
 from tests.native.conftest import CardRegion
 from tests.native.guests import BUILD
 from tests.native.region import NATIVE, OFFSETS, Region
@@ -123,6 +124,31 @@ def test_no_variant_of_a_wrapped_call_is_forgotten() -> None:
 
 def test_the_drivers_hidden_tables_are_never_touched() -> None:
     assert not any("ExportTable" in name for name in WRAPPED)
+
+
+def test_a_driver_under_another_file_name_is_known_by_what_it_is(both: tuple[Cards, Region], tmp_path: Path) -> None:
+    cards, region = both
+    shutil.copy(FAKE / "libcuda.so.1", tmp_path / "libmine.so")
+    command = [str(BUILD / "tests/cuda_lookup"), "dlsym", str(tmp_path / "libmine.so")]
+    env = cards.env(region) | {"LD_LIBRARY_PATH": "/nowhere"}
+    assert answers(command, env, "cuMemAlloc_v2\ncuCtxGetId") == [f"{OURS} cuMemAlloc_v2", "libmine.so cuCtxGetId"]
+
+
+@pytest.mark.parametrize("flags", [0, STRICT])
+def test_a_second_driver_is_counted_or_withheld(card_region: CardRegion, tmp_path: Path, flags: int) -> None:
+    cards, region = card_region(limit=1 << 30, flags=flags)
+    shutil.copy(FAKE / "libcuda.so.1", tmp_path / "libmine.so")
+    command = [str(BUILD / "tests/cuda_lookup"), "dlsym", str(tmp_path / "libmine.so")]
+    (answer,) = answers(command, cards.env(region), "cuMemAlloc_v2")
+    assert answer == ("null" if flags else "libmine.so cuMemAlloc_v2")
+    assert region.get("usage", OFFSETS["vx_usage", "unknown_symbols"]) == 1
+
+
+def test_many_threads_look_up_at_once(both: tuple[Cards, Region]) -> None:
+    cards, region = both
+    for _ in range(10):
+        found = answers([str(BUILD / "tests/cuda_lookup"), "race"], cards.env(region))
+        assert found == [f"{OURS} cuMemAlloc_v2"] * 16
 
 
 def ask_the_newer_driver(cards: Cards, region: Region, how: str, question: str) -> str:
