@@ -148,9 +148,27 @@ static bool any_limit(const struct vf_card *card)
     return false;
 }
 
+/* A line of /proc/<pid>/cgroup: "0::/a/b", or "6:freezer:/a/b" of v1. */
+static uint32_t limit_of_line(struct vf_card *card, char *line)
+{
+    char *name = strchr(line, ':'), *path, full[512];
+    uint32_t found;
+
+    path = name ? strchr(name + 1, ':') : NULL;
+    if (!path)
+        return 0;
+    *path++ = '\0';
+    path[strcspn(path, "\n")] = '\0';
+    found = limit_for(card, path);
+    if (found || !name[1])
+        return found;
+    snprintf(full, sizeof full, "/%s%s", name + 1, path);
+    return limit_for(card, full);
+}
+
 uint32_t vf_limit_of(struct vf_card *card, pid_t pid)
 {
-    char line[512], name[32];
+    char line[480], name[32];
     uint32_t found = 0;
     FILE *file;
 
@@ -158,14 +176,8 @@ uint32_t vf_limit_of(struct vf_card *card, pid_t pid)
         return 0;
     snprintf(name, sizeof name, "/proc/%d/cgroup", (int)pid);
     file = fopen(name, "re");
-    while (file && !found && fgets(line, sizeof line, file)) {
-        /* "0::/a/b" of cgroup v2, "5:memory:/a/b" of v1. */
-        char *colon = strchr(line, ':');
-
-        line[strcspn(line, "\n")] = '\0';
-        colon = colon ? strchr(colon + 1, ':') : NULL;
-        found = colon ? limit_for(card, colon + 1) : 0;
-    }
+    while (file && !found && fgets(line, sizeof line, file))
+        found = limit_of_line(card, line);
     if (file)
         fclose(file);
     return found;
