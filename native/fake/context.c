@@ -162,7 +162,10 @@ void vf_context_empty(CUcontext context)
 void vf_context_finish(CUcontext context)
 {
     vf_card_wait(vf_device_card(context->device));
-    if (payer[context->device].live == 1)
+    vf_memory_lock();
+    bool last = payer[context->device].live == 1;
+    vf_memory_unlock();
+    if (last)
         vf_drop_card_work(vf_device_card(context->device));
 }
 

@@ -22,7 +22,7 @@ struct vf_effect {
     void *arg;
     bool on_thread;
     _Atomic bool retired; /* effect is through */
-    unsigned char kept[VF_ARG_BYTES];
+    _Alignas(16) unsigned char kept[VF_ARG_BYTES];
 };
 
 struct vf_lane {
