@@ -8,6 +8,7 @@ its processes had of the card beyond what they debited comes back as the agent's
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -26,7 +27,7 @@ from agent.lender import LOAN_NS, Demand, idle_permille, lend
 from agent.lender import LOOK_NS as LENDER_NS
 from agent.meter import SECOND_NS
 from agent.overhead import Overhead, next_overhead
-from agent.region import Damaged, GateHints
+from agent.region import Damaged, GateHints, Region
 from vxpu.units import WHOLE_PERMILLE
 
 LOOK_NS = SECOND_NS // 2
@@ -105,12 +106,9 @@ class Cards:
             if known is not None:
                 known.spec = spec
                 return
-            published = self._enforcer.region(spec).read_published()
-            self._slices[spec.lease_id] = Watched(
-                spec, device, gain_ppm=published.gain_ppm or WHOLE_PPM,
-                debt=Debt(0, published.agent_debit_ns), overhead=Overhead(published.overhead_bytes),
-            )  # fmt: skip
-            self._meters.setdefault(device.key, CardMeter()).begin(spec.lease_id, busy_ns=busy_ns)
+            self._slices[spec.lease_id] = _begin(spec, device, self._enforcer.region(spec))
+            meter = self._meters.setdefault(device.key, CardMeter(since_us=self._wall_us()))
+            meter.begin(spec.lease_id, busy_ns=busy_ns)
 
     def forget(self, lease_id: str) -> None:
         with self._lock:
@@ -315,6 +313,19 @@ class Cards:
         if self._trouble != trouble:
             self._trouble = trouble
             sys.stderr.write(f"vxpu-agent: cards: {trouble}\n")
+
+
+def _begin(spec: SliceSpec, device: Device, region: Region) -> Watched:
+    """From what stands in the region: an agent before this one may have published, and guests may run."""
+    published = region.read_published()
+    made = Watched(
+        spec, device, gain_ppm=published.gain_ppm or WHOLE_PPM, debt=Debt(0, published.agent_debit_ns),
+        overhead=Overhead(published.overhead_bytes),
+    )  # fmt: skip
+    with contextlib.suppress(Damaged):
+        gate = region.read_gate()
+        made.measured_ns, made.debited_ns = gate.measured_ns, gate.debited_ns
+    return made
 
 
 def _between(before: tuple[int, int], after: tuple[int, int], *, at_ns: int) -> int:
