@@ -159,7 +159,8 @@ static void graph(void)
            (unsigned long long)(now_ns() - began), (unsigned long long)launches);
     launches = longest_ns = 0;
     DO(cuGraphInstantiateWithFlags(&exec, g, 0));
-    uint64_t end = now_ns() + o.ms * 1000000;
+    began = now_ns();
+    uint64_t end = began + o.ms * 1000000;
     while (now_ns() < end) {
         DO(cuGraphLaunch(exec, s));
         launches += o.kernels;
@@ -167,6 +168,7 @@ static void graph(void)
             DO(cuStreamSynchronize(s));
     }
     DO(cuCtxSynchronize());
+    printf("wall_ns=%llu ", (unsigned long long)(now_ns() - began));
 }
 
 /* One kernel, a blocking read, and out without a word. */
