@@ -216,8 +216,11 @@ static void run_for(struct vf_card *card, struct vf_queue *q,
     atomic_fetch_add(&q->done_ns, ns);
     slot->left_ns -= ns;
     e->time_ns += ns;
-    if (slot->left_ns == 0)
-        finish(e, slot);
+    if (slot->left_ns > 0)
+        return;
+    finish(e, slot);
+    uint64_t tail = atomic_load_explicit(&q->tail, memory_order_acquire);
+    atomic_store(&q->head, pass_done(q, atomic_load(&q->head), tail));
 }
 
 /* The process whose turn it is, starting behind `current`; -1: nobody's. */

@@ -32,3 +32,14 @@ build/fake/nvidia-cuda-mps-control: $(call fake_objects,$(FAKE_MPS))
 build/fake/obj/%.o: fake/%.c $(FAKE_HEADERS) Makefile fake/fake.mk
 	@mkdir -p $(@D)
 	$(CC) $(FAKE_CFLAGS) -c $< -o $@
+
+# Clients of the card's own tests.
+tests: build/fake/tests/engine build/fake/tests/watch
+
+build/fake/tests/engine: fake/tests/engine.c build/fake/libcuda.so.1
+	@mkdir -p $(@D)
+	$(CC) $(FAKE_CFLAGS) $^ -o $@
+
+build/fake/tests/watch: fake/tests/watch.c $(call fake_objects,$(FAKE_BOTH))
+	@mkdir -p $(@D)
+	$(CC) $(FAKE_CFLAGS) $^ -o $@

@@ -190,8 +190,9 @@ static bool retire_done(struct vf_lane *lane)
         else if (state == VF_BEGUN && slot->kind == VF_HOST)
             released |= release_ready(lane, n);
     }
-    while (first <= tail && atomic_load(&slot_of(lane, first)->state) ==
-                                VF_DONE && effect_of(lane, first)->retired)
+    /* The engine must have passed a slot before it may be used again. */
+    uint64_t head = atomic_load_explicit(&q->head, memory_order_acquire);
+    while (first <= head && effect_of(lane, first)->retired)
         first++;
     atomic_store_explicit(&q->retired, first - 1, memory_order_release);
     return released;
