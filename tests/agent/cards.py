@@ -24,11 +24,12 @@ NATIVE = Path(__file__).resolve().parents[2] / "native"
 FAKE = NATIVE / "build" / "fake"
 
 
-def build_fake() -> None:
+def build_fake(*targets: str) -> None:
+    """The fake driver, and `targets` of native/Makefile beside it."""
     (NATIVE / "build").mkdir(exist_ok=True)
     with (NATIVE / "build/.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # test workers build the same folder
-        subprocess.run(["make", "-s", "-C", str(NATIVE), "fake"], check=True, timeout=110)
+        subprocess.run(["make", "-s", "-C", str(NATIVE), "fake", *targets], check=True, timeout=110)
 
 
 @dataclass(frozen=True)

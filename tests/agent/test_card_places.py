@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import shutil
+import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from agent import shm
 from agent.card_leases import CardLeases
 from agent.cards import Cards as Watch
-from agent.cdi import open_cdi
+from agent.cdi import CdiFiles, Injection, find_driver, open_cdi
 from agent.devices.nvidia import NvidiaPort
 from agent.enforce.modes.choose import open_sharing
+from agent.enforce.modes.port import Grant
 from agent.state import SliceRecord
 from tests.agent.bench import Bench
-from tests.agent.cards import FAKE, Cards, build_fake
+from tests.agent.cards import FAKE, NATIVE, Cards, build_fake
 from tests.agent.test_mig import turn_on
 from vxpu.states import Isolation, LeaseState
 
@@ -74,6 +81,54 @@ def inside(strict: Bench, record: SliceRecord, *argv: str) -> tuple[int, str]:
     assert record.card is not None
     words = [f"{name}={value}" for name, value in record.card.environment]
     return strict.run(record.spec, "/usr/bin/env", *words, *argv)
+
+
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that any uid may enter: pytest's own are root's alone."""
+    folder = Path(tempfile.mkdtemp(prefix="vxpu-container-"))
+    folder.chmod(0o755)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def contain(root: Path, spec: dict[str, Any], uid: int, *argv: str) -> subprocess.CompletedProcess[str]:
+    """The least of a container engine: the edits of a CDI device in a mount namespace of their own, and a user."""
+    edits = spec["devices"][0]["containerEdits"]
+    lines = ["set -e", "mount --make-rprivate /", f"mkdir -p {root}/dev {root}/python; cp -a /etc {root}/etc",
+             f"for n in null zero urandom; do touch {root}/dev/$n; mount --bind /dev/$n {root}/dev/$n; done",
+             f"mount --bind {root}/etc /etc", f"mount --rbind {root}/dev /dev", "mount -t tmpfs tmpfs /run",
+             f"mount --bind {sys.base_prefix} {root}/python"]  # fmt: skip
+    for mount in edits["mounts"]:
+        source, target = mount["hostPath"], mount["containerPath"]
+        made = f"mkdir -p {target}" if Path(source).is_dir() else f"mkdir -p $(dirname {target}); touch {target}"
+        lines += [made, f"mount --bind {source} {target}"]
+        lines += [f"mount -o remount,bind,ro {target}"] if "ro" in mount["options"] else []
+    words = [*edits["env"], f"LD_LIBRARY_PATH={root}/driver", f"{root}/python/bin/python3", "-c", argv[0]]
+    lines.append(f"exec setpriv --reuid {uid} --regid {uid} --clear-groups env -i {shlex.join(words)}")
+    script = "\n".join(lines)
+    return subprocess.run(["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=False)
+
+
+def test_a_container_made_by_the_cdi_file_has_the_slice_and_its_limits(
+    strict: Bench, give: Give, open_folder: Path
+) -> None:
+    build_fake("all")
+    record = give("limiter")
+    driver = open_folder / "driver"
+    driver.mkdir()
+    for name in ("libcuda.so.1", "libnvidia-ml.so.1"):
+        shutil.copy(FAKE / name, driver / name)
+    injection = Injection(NATIVE / "build/libvxpu.so", NATIVE / "build/shim/libcuda.so.1", find_driver([driver]))
+    assert record.card is not None
+    grant = Grant(record.card.isolation, "", nodes=record.devices, share_permille=record.share_permille)
+    region = strict.enforcer.region(record.spec).folder
+    files = CdiFiles(open_folder / "cdi", injection)
+    spec = json.loads(files.write("lse_a", uid=record.uid, region=region, grant=grant).read_text())
+    done = contain(open_folder, spec, record.uid, LOOK)
+    assert (done.stdout, done.stderr) == ("1 2048\n", "")
+    other = contain(open_folder, spec, record.uid + 1, LOOK)
+    assert "AssertionError" in other.stderr  # not its region: the library fails closed
 
 
 def test_a_limited_slice_sees_its_one_card(strict: Bench, give: Give) -> None:
