@@ -70,6 +70,8 @@ static void start(void)
     CUdevice device;
     CUmodule module;
     vx_test_open_driver();
+    if (cu.nap)
+        cu.nap(1); /* from here on the card's time waits for us */
     DO(cuInit(0));
     DO(cuDeviceGet(&device, 0));
     DO(cuDevicePrimaryCtxRetain(&context, device));
