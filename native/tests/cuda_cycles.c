@@ -159,6 +159,18 @@ static int run_race(int processes, long rounds, size_t bytes)
     return 0;
 }
 
+/* Two that do not both fit into the guaranteed part. */
+static void cycle_plain(void)
+{
+    CUdeviceptr first = 0, second = 0;
+    cuMemAlloc_v2(&first, 10 << 20);
+    cuMemAlloc_v2(&second, 10 << 20);
+    if (first)
+        must(cuMemFree_v2(first));
+    if (second)
+        must(cuMemFree_v2(second));
+}
+
 static void cycle_handles(void)
 {
     CUmemGenericAllocationHandle h;
@@ -214,13 +226,9 @@ static void cycle_contexts(void)
 
 static int run_crash(long cycles)
 {
-    CUdeviceptr at;
     open_all(1);
     for (long i = 0; i < cycles; i++) {
-        if (cuMemAlloc_v2(&at, 6 << 20) == CUDA_SUCCESS)
-            must(cuMemFree_v2(at));
-        if (cuMemAlloc_v2(&at, 9 << 20) == CUDA_SUCCESS)
-            must(cuMemFree_v2(at));
+        cycle_plain();
         cycle_handles();
         cycle_pool();
         cycle_graph();
