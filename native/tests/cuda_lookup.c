@@ -4,6 +4,7 @@
  *   cuda_lookup v1|v2|ptsz   reads "name version flags", by cuGetProcAddress
  *   cuda_lookup dlsym|default|dlvsym [LIBRARY]   reads names
  *   cuda_lookup race         the first look-ups of many threads at once
+ *   cuda_lookup bench        nanoseconds of each kind of look-up, best of many
  * "-" is the empty name, "NULL" no name.
  */
 #include <dlfcn.h>
@@ -11,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "vxpu/cuda_abi.h"
 
@@ -85,6 +87,42 @@ static void run_race(void *driver)
     }
 }
 
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* One line: what it is, and its best of 200 rounds of 100. */
+#define PRICE(what, call)                                      \
+    do {                                                       \
+        double best = 1;                                       \
+        for (int i_ = 0; i_ < 200; i_++) {                     \
+            double from = seconds();                           \
+            for (int j_ = 0; j_ < 100; j_++)                   \
+                (void)(call);                                  \
+            double took = (seconds() - from) / 100;            \
+            best = took < best ? took : best;                  \
+        }                                                      \
+        printf("%s=%.1f\n", what, best * 1e9);                 \
+    } while (0)
+
+static void run_bench(void *driver)
+{
+    void *p;
+    int version;
+    CUdriverProcAddressQueryResult status;
+    query q = (query)dlsym(driver, "cuGetProcAddress_v2");
+    CUresult (*plain)(int *) = (CUresult(*)(int *))dlsym(driver, "cuDriverGetVersion");
+    PRICE("dlsym_other", dlsym(RTLD_DEFAULT, "malloc"));
+    PRICE("dlsym_unhooked", dlsym(driver, "cuDriverGetVersion"));
+    PRICE("dlsym_hooked", dlsym(driver, "cuMemAlloc_v2"));
+    PRICE("proc_unhooked", q("cuDriverGetVersion", &p, 13000, 0, &status));
+    PRICE("proc_hooked", q("cuMemAlloc", &p, 13000, 0, &status));
+    PRICE("call_unhooked", plain(&version));
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "v2";
@@ -100,6 +138,8 @@ int main(int argc, char **argv)
         driver = dlopen(argv[2], RTLD_NOW);
     if (strcmp(how, "race") == 0)
         run_race(driver);
+    if (strcmp(how, "bench") == 0 && driver)
+        run_bench(driver);
     char name[256];
     int version;
     unsigned long flags;

@@ -158,3 +158,18 @@ print(json.dumps(seen))
 def test_look_ups_by_extension_name_are_ours_too(make_region: MakeRegion, make_env: MakeEnv) -> None:
     out = run_tool("guest", "lookup", env=make_env(make_region(limit=8 * MIB)))
     assert out == "refused=1 unknown=0 unseen=0"
+
+
+def test_look_ups_by_name_and_version_are_ours_too(make_region: MakeRegion, make_env: MakeEnv) -> None:
+    script = """
+import ctypes
+program = ctypes.CDLL(None)
+program.dlvsym.restype = ctypes.c_void_p
+loader = ctypes.c_void_p(ctypes.CDLL(os.environ["GUEST_LIBOPENCL"])._handle)
+wrapper = ctypes.cast(program.clFinish, ctypes.c_void_p).value
+found = program.dlvsym(loader, b"clFinish", b"OPENCL_1.0")
+wrong = program.dlvsym(loader, b"clFinish", b"OPENCL_99")
+other = program.dlvsym(loader, b"clGetKernelInfo", b"OPENCL_1.0")
+print(json.dumps([found == wrapper, wrong, other is not None]))
+"""
+    assert run_python(script, make_env(make_region())) == [True, None, True]
