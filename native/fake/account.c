@@ -101,7 +101,7 @@ void vf_checkpoint_wait(struct vf_card *card)
         vf_sleep_ns(1000000);
 }
 
-/* ---- limits of cgroups ------------------------------------------------------- */
+/* ---- limits of cgroups ------------------------------------------------- */
 
 /* "/a/b" of "/sys/fs/cgroup/a/b/": below the root, no slash at its end. */
 bool vf_limit_path(const char *given, char *path, size_t size)

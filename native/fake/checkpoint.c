@@ -85,7 +85,7 @@ VF_EXPORT CUresult cuCheckpointProcessGetRestoreThreadId(int pid, int *tid)
     return CUDA_SUCCESS;
 }
 
-/* ---- locking ------------------------------------------------------------------ */
+/* ---- locking ----------------------------------------------------------- */
 
 static bool is_idle(const struct target *target)
 {
@@ -143,7 +143,7 @@ VF_EXPORT CUresult cuCheckpointProcessUnlock(int pid,
     return CUDA_SUCCESS;
 }
 
-/* ---- away and back --------------------------------------------------------------- */
+/* ---- away and back ----------------------------------------------------- */
 
 static bool shares(const struct target *target)
 {
@@ -233,7 +233,7 @@ VF_EXPORT CUresult cuCheckpointProcessRestore(int pid,
     return CUDA_SUCCESS;
 }
 
-/* ---- in the process itself ---------------------------------------------------------- */
+/* ---- in the process itself --------------------------------------------- */
 
 void vf_checkpoint_shares(int more)
 {

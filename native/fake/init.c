@@ -14,7 +14,7 @@ static struct vf_visible visible[VF_CARDS];
 static int visible_count;
 static _Atomic uint64_t initialised_in; /* vf_life(), 0 before */
 
-/* ---- initialisation -------------------------------------------------------- */
+/* ---- initialisation ---------------------------------------------------- */
 
 static CUresult initialise(void)
 {
@@ -62,7 +62,7 @@ VF_EXPORT CUresult cuDriverGetVersion(int *version)
     return CUDA_SUCCESS;
 }
 
-/* ---- finding devices --------------------------------------------------------- */
+/* ---- finding devices --------------------------------------------------- */
 
 struct vf_card *vf_device_card(CUdevice device)
 {
@@ -110,7 +110,7 @@ VF_EXPORT CUresult cuDeviceGet(CUdevice *device, int ordinal)
     return code;
 }
 
-/* ---- names --------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------- */
 
 static const struct vf_gpu_instance *instance_of(CUdevice device)
 {
@@ -220,7 +220,7 @@ VF_EXPORT CUresult cuDeviceGetByPCIBusId(CUdevice *device, const char *text)
     return CUDA_ERROR_INVALID_DEVICE;
 }
 
-/* ---- sizes --------------------------------------------------------------------- */
+/* ---- sizes ------------------------------------------------------------- */
 
 static uint64_t total_bytes(CUdevice device)
 {
@@ -251,7 +251,7 @@ VF_EXPORT CUresult cuDeviceTotalMem(unsigned int *bytes, CUdevice device)
     return CUDA_SUCCESS;
 }
 
-/* ---- attributes ------------------------------------------------------------------ */
+/* ---- attributes -------------------------------------------------------- */
 
 struct facts {
     int sms, compute_mode, ecc, numa_node;

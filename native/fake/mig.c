@@ -171,7 +171,7 @@ int vf_mig_compute_create(struct vf_gpu_instance *instance, uint32_t profile,
     return index;
 }
 
-/* ---- what an instance is worth --------------------------------------------- */
+/* ---- what an instance is worth ----------------------------------------- */
 
 uint64_t vf_mig_bytes(const struct vf_card *card,
                       const struct vf_gpu_instance *instance)
@@ -215,7 +215,7 @@ void vf_mig_name(const struct vf_card *card,
              instance->slices, (unsigned)gib);
 }
 
-/* ---- the instance that this process lives on -------------------------------- */
+/* ---- the instance that this process lives on --------------------------- */
 
 static struct {
     const struct vf_card *card;
@@ -237,7 +237,7 @@ void vf_mig_apply(const struct vf_card *card, struct vf_nvml_process *process)
     process->compute = chosen.compute;
 }
 
-/* ---- what a process sees of the card ---------------------------------------- */
+/* ---- what a process sees of the card ----------------------------------- */
 
 static const struct vf_gpu_instance *instance_of(const struct vf_card *card,
                                                  int index)

@@ -28,10 +28,12 @@ nvmlReturn_t nv_root(const char *call, nvmlDevice_t device,
 bool nv_is_mig(nvmlDevice_t device);
 const struct vf_gpu_instance *nv_instance(nvmlDevice_t device);
 
+void nv_uuid(nvmlDevice_t device, char text[VF_UUID_TEXT]);
+
 /* Copies a text of NVML; INSUFFICIENT_SIZE when it does not fit. */
 nvmlReturn_t nv_text(const char *text, char *out, unsigned int size);
 
-/* ---- nvml_usage.c ----------------------------------------------------------- */
+/* ---- nvml_usage.c ------------------------------------------------------ */
 
 /* The newest sample period that is over, and what one process got in it. */
 uint64_t nv_last_period(void);

@@ -97,7 +97,7 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetNvLinkRemoteDeviceType(
     return NVML_SUCCESS;
 }
 
-/* ---- PCI Express ------------------------------------------------------------------ */
+/* ---- PCI Express ------------------------------------------------------- */
 
 static bool linked(int first, int second)
 {

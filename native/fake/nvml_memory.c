@@ -70,7 +70,7 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetBAR1MemoryInfo(nvmlDevice_t device,
     return NVML_SUCCESS;
 }
 
-/* ---- limits of cgroups (driver 615 and later) ---------------------------------- */
+/* ---- limits of cgroups (driver 615 and later) -------------------------- */
 
 static struct vf_memory_limit *find(struct vf_card *card, const char *path)
 {

@@ -1,4 +1,5 @@
 /* NVML: MIG mode and GPU instances. */
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,9 +8,18 @@
 
 static struct nvmlGpuInstance_st handles[VF_CARDS][VF_MIG_SLICES];
 
+static void number_all(void)
+{
+    for (int i = 0; i < VF_CARDS; i++)
+        for (int j = 0; j < VF_MIG_SLICES; j++)
+            handles[i][j] = (struct nvmlGpuInstance_st){i, j};
+}
+
 nvmlGpuInstance_t nv_gpu_instance(int card, int instance)
 {
-    handles[card][instance] = (struct nvmlGpuInstance_st){card, instance};
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, number_all);
     return &handles[card][instance];
 }
 
@@ -52,7 +62,7 @@ nvmlReturn_t nv_part(const char *call, nvmlGpuInstance_t handle,
     return (*instance)->used ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* ---- the mode ---------------------------------------------------------------- */
+/* ---- the mode ---------------------------------------------------------- */
 
 static bool in_use(struct vf_card *card)
 {
@@ -108,7 +118,7 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetMigMode(nvmlDevice_t device,
     return NVML_SUCCESS;
 }
 
-/* ---- profiles ------------------------------------------------------------------ */
+/* ---- profiles ---------------------------------------------------------- */
 
 static nvmlReturn_t profile_of(const char *call, nvmlDevice_t device,
                                unsigned number, const void *out,
@@ -252,7 +262,7 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetGpuInstanceRemainingCapacity(
     return code;
 }
 
-/* ---- instances -------------------------------------------------------------------- */
+/* ---- instances --------------------------------------------------------- */
 
 static nvmlReturn_t create(const char *call, nvmlDevice_t device, unsigned id,
                            int start, nvmlGpuInstance_t *out)

@@ -1,4 +1,5 @@
 /* NVML: compute instances, and the MIG devices that they are. */
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -15,12 +16,20 @@ typedef struct {
 } compute_profile_v2;
 _Static_assert(sizeof(compute_profile_v2) == 136, "NVML's v2");
 
+static void number_all(void)
+{
+    for (int i = 0; i < VF_CARDS; i++)
+        for (int j = 0; j < VF_MIG_SLICES; j++)
+            for (int k = 0; k < VF_MIG_SLICES; k++)
+                handles[i][j][k] = (struct nvmlComputeInstance_st){i, j, k};
+}
+
 static nvmlComputeInstance_t handle_of(int card, int instance, int compute)
 {
-    nvmlComputeInstance_t handle = &handles[card][instance][compute];
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    *handle = (struct nvmlComputeInstance_st){card, instance, compute};
-    return handle;
+    pthread_once(&once, number_all);
+    return &handles[card][instance][compute];
 }
 
 /* A live compute instance. */
@@ -45,7 +54,7 @@ static nvmlReturn_t begin(const char *call, nvmlComputeInstance_t handle,
     return (*compute)->used ? NVML_SUCCESS : NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* ---- profiles -------------------------------------------------------------------- */
+/* ---- profiles ---------------------------------------------------------- */
 
 /* A profile's number is its id here, and fits if the instance is as large. */
 static nvmlReturn_t slices_of(const struct vf_gpu_instance *instance,
@@ -151,7 +160,7 @@ VF_EXPORT nvmlReturn_t nvmlGpuInstanceGetComputeInstancePossiblePlacements(
     return NVML_SUCCESS;
 }
 
-/* ---- instances --------------------------------------------------------------------- */
+/* ---- instances --------------------------------------------------------- */
 
 static nvmlReturn_t create(const char *call, nvmlGpuInstance_t handle,
                            unsigned profile, int start,
@@ -268,7 +277,7 @@ VF_EXPORT nvmlReturn_t nvmlComputeInstanceGetInfo_v2(
     return NVML_SUCCESS;
 }
 
-/* ---- MIG devices ---------------------------------------------------------------------- */
+/* ---- MIG devices ------------------------------------------------------- */
 
 VF_EXPORT nvmlReturn_t nvmlDeviceIsMigDeviceHandle(nvmlDevice_t device,
                                                    unsigned int *is)

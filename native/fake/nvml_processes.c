@@ -4,7 +4,7 @@
 #include "account.h"
 #include "nvml_lib.h"
 
-/* ---- running now --------------------------------------------------------------- */
+/* ---- running now ------------------------------------------------------- */
 
 static void instance_ids(const struct vf_card *card, int index,
                          nvmlProcessInfo_t *info)
@@ -30,8 +30,9 @@ static bool is_running(nvmlDevice_t device, struct vf_card *card, int index,
 
     if (pid <= 0)
         return false;
-    if (nv_is_mig(device) && (nvml->instance != (uint32_t)device->instance + 1 ||
-                              nvml->compute != (uint32_t)device->compute + 1))
+    if (nv_is_mig(device) &&
+        (nvml->instance != (uint32_t)device->instance + 1 ||
+         nvml->compute != (uint32_t)device->compute + 1))
         return false;
     info->pid = (unsigned)pid;
     info->usedGpuMemory = atomic_load(&process->memory_bytes);
@@ -135,7 +136,7 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetRunningProcessDetailList(
     return NVML_SUCCESS;
 }
 
-/* ---- accounting -------------------------------------------------------------------- */
+/* ---- accounting -------------------------------------------------------- */
 
 static nvmlReturn_t accounting(const char *call, nvmlDevice_t device,
                                const void *out, struct vf_card **card)

@@ -49,7 +49,7 @@ static nvmlReturn_t write_knob(const char *call, nvmlDevice_t device,
     return NVML_SUCCESS;
 }
 
-/* ---- heat and power ------------------------------------------------------------ */
+/* ---- heat and power ---------------------------------------------------- */
 
 VF_EXPORT nvmlReturn_t nvmlDeviceGetTemperature(nvmlDevice_t device,
                                                 unsigned int sensor,
@@ -180,7 +180,7 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetPerformanceState(nvmlDevice_t device,
     return code;
 }
 
-/* ---- clocks --------------------------------------------------------------------- */
+/* ---- clocks ------------------------------------------------------------ */
 
 VF_EXPORT nvmlReturn_t nvmlDeviceGetClockInfo(nvmlDevice_t device,
                                               unsigned int type,
@@ -243,7 +243,7 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetSupportedClocksThrottleReasons(
     return all_reasons(__func__, device, reasons);
 }
 
-/* ---- modes ----------------------------------------------------------------------- */
+/* ---- modes ------------------------------------------------------------- */
 
 VF_EXPORT nvmlReturn_t nvmlDeviceGetPersistenceMode(nvmlDevice_t device,
                                                     unsigned int *mode)
@@ -278,7 +278,7 @@ VF_EXPORT nvmlReturn_t nvmlDeviceSetComputeMode(nvmlDevice_t device,
                       NVML_COMPUTEMODE_EXCLUSIVE_PROCESS);
 }
 
-/* ---- PCI Express -------------------------------------------------------------------- */
+/* ---- PCI Express ------------------------------------------------------- */
 
 VF_EXPORT nvmlReturn_t nvmlDeviceGetCurrPcieLinkGeneration(nvmlDevice_t device,
                                                            unsigned int *out)

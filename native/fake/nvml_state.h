@@ -78,7 +78,7 @@ struct vf_nvml {
     struct vf_nvml_process processes[VF_NVML_PROCESSES];
 };
 
-/* ---- account.c: called by the owners of processes and memory -------- */
+/* ---- account.c: called by the owners of processes and memory ----------- */
 
 /* Entry `index` was given to this process; the card's lock is held. */
 void vf_nvml_begin(struct vf_card *card, int index);
@@ -95,7 +95,7 @@ void vf_checkpoint_gate(void);
 /* checkpoint.c: this process has more (or less) that can not be moved. */
 void vf_checkpoint_shares(int more);
 
-/* ---- mig.c ---------------------------------------------------------------- */
+/* ---- mig.c ------------------------------------------------------------- */
 
 /* This process lives on that instance of the card, from its registration on. */
 void vf_mig_choose(const struct vf_card *card, int instance, int compute);
@@ -115,14 +115,14 @@ void vf_mig_name(const struct vf_card *card,
                  const struct vf_gpu_instance *instance, char *name,
                  unsigned size);
 
-/* ---- identity.c ------------------------------------------------------------ */
+/* ---- identity.c -------------------------------------------------------- */
 
 #define VF_UUID_TEXT 48
 /* "GPU-" or "MIG-" and the sixteen bytes in hexadecimal. */
 void vf_uuid_text(const char *prefix, const uint8_t uuid[16],
                   char text[VF_UUID_TEXT]);
 
-/* ---- inject.c ---------------------------------------------------------------- */
+/* ---- inject.c ---------------------------------------------------------- */
 
 /* Arms a fault; false when the name is too long or all slots are taken. */
 bool vf_fault_set(struct vf_card *card, const char *call, uint32_t code,

@@ -11,7 +11,7 @@
 enum { KEPT_PERIODS = 30, PER_CENT = 100 };
 static const uint64_t PERIOD = VF_BUSY_PERIOD_NS;
 
-/* ---- samples ------------------------------------------------------------------ */
+/* ---- samples ----------------------------------------------------------- */
 
 uint64_t nv_last_period(void)
 {
@@ -137,7 +137,7 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device,
     return NVML_SUCCESS;
 }
 
-/* ---- samples of each process ------------------------------------------------------ */
+/* ---- samples of each process ------------------------------------------- */
 
 /* One process's mean over the new periods since it began; false for none. */
 static bool sample_of(struct vf_card *card, int index, uint64_t first,
