@@ -192,8 +192,14 @@ static pid_t entry_holder(int fd, int index)
 
 static uint64_t own_pid_namespace(void)
 {
+    static _Atomic uint64_t known, known_life; /* one never changes its own */
     struct stat st;
-    return stat("/proc/self/ns/pid", &st) == 0 ? (uint64_t)st.st_ino : 0;
+    if (atomic_load(&known_life) != vf_life()) {
+        atomic_store(&known, stat("/proc/self/ns/pid", &st) == 0
+                                 ? (uint64_t)st.st_ino : 0);
+        atomic_store(&known_life, vf_life());
+    }
+    return atomic_load(&known);
 }
 
 /*
@@ -237,6 +243,14 @@ static void reap_locked(struct vf_card *card)
             entry_holder(fd, i) == -1)
             clear_entry(card, i);
     }
+}
+
+void vf_reap_due(struct vf_card *card, uint64_t now)
+{
+    if (now - card->engine.reaped_ns < VF_REAP_NS)
+        return;
+    card->engine.reaped_ns = now;
+    reap_locked(card);
 }
 
 void vf_reap(struct vf_card *card)

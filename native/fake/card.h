@@ -101,6 +101,9 @@ int vf_self_index(const struct vf_card *card);
 pid_t vf_process_pid(struct vf_card *card, int index);
 /* Frees what dead processes held: memory, queue, entry. Takes the lock. */
 void vf_reap(struct vf_card *card);
+/* The same for who holds the lock; at most once in VF_REAP_NS of card time. */
+#define VF_REAP_NS 2000000
+void vf_reap_due(struct vf_card *card, uint64_t now);
 /* 1 in the first process, one more in each fork: compare to notice a fork. */
 uint64_t vf_life(void);
 

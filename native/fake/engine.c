@@ -276,6 +276,7 @@ void vf_advance_to(struct vf_card *card, uint64_t now)
     struct vf_engine *e = &card->engine;
     if (e->time_ns > now)
         return;
+    vf_reap_due(card, now); /* what the dead asked for is not done */
     while (step(card, now))
         ;
 }

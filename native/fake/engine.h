@@ -73,7 +73,7 @@ struct vf_engine {
     uint64_t turn_end_ns;  /* of the current process's quantum */
     uint32_t current;      /* index of the process that has the card */
     uint32_t high;         /* entries in use are below */
-    uint64_t reaped_ns;    /* CLOCK_MONOTONIC */
+    uint64_t reaped_ns;    /* when the dead were last looked for */
     _Atomic uint64_t busy_ns; /* running total of all processes */
     struct vf_queue queues[VF_ENGINE_PROCESSES];
 };

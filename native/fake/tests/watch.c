@@ -10,11 +10,16 @@
 
 static const uint64_t MS = 1000000;
 
-static void read_busy(struct vf_card *card, uint64_t *busy)
+/* The time up to which the card is told. */
+static uint64_t read_busy(struct vf_card *card, uint64_t *busy)
 {
     vf_advance(card);
+    vf_lock(card);
     for (int i = 0; i < VF_PROCESSES; i++)
         busy[i] = card->engine.queues[i].busy_ns;
+    uint64_t at = card->engine.time_ns;
+    vf_unlock(card);
+    return at;
 }
 
 int main(int argc, char **argv)
@@ -30,13 +35,12 @@ int main(int argc, char **argv)
     if (!fgets(line, sizeof line, stdin))
         return 1;
     vxfake_sleep_ns(100 * MS); /* all are under way */
-    read_busy(card, before);
-    uint64_t from = vxfake_now_ns();
+    uint64_t from = read_busy(card, before);
     for (uint64_t end = from + strtoull(argv[1], NULL, 0) * MS;
          vxfake_now_ns() < end;)
         vxfake_sleep_ns(end - vxfake_now_ns());
-    read_busy(card, after);
-    printf("{\"took_ns\": %" PRIu64 ", \"got_ns\": [", vxfake_now_ns() - from);
+    uint64_t to = read_busy(card, after);
+    printf("{\"took_ns\": %" PRIu64 ", \"got_ns\": [", to - from);
     const char *comma = "";
     for (int i = 0; i < VF_PROCESSES; i++) {
         if (card->processes[i].state != VF_LIVE)
