@@ -342,3 +342,26 @@ VF_EXPORT CUresult cuDeviceGetProperties(CUdevprop *out, CUdevice device)
         .textureAlign = attribute(&d, 14)};
     return CUDA_SUCCESS;
 }
+
+/* No share of the SMs can be asked for at a context's creation. */
+VF_EXPORT CUresult cuDeviceGetExecAffinitySupport(int *supported, int type,
+                                                  CUdevice device)
+{
+    CUresult code = check("cuDeviceGetExecAffinitySupport", supported, device);
+
+    (void)type;
+    if (code == CUDA_SUCCESS)
+        *supported = 0;
+    return code;
+}
+
+/* Nobody profiles a simulated card: the calls succeed, as without a tool. */
+VF_EXPORT CUresult cuProfilerStart(void)
+{
+    return vf_initialised() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
+
+VF_EXPORT CUresult cuProfilerStop(void)
+{
+    return vf_initialised() ? CUDA_SUCCESS : CUDA_ERROR_NOT_INITIALIZED;
+}
