@@ -6,7 +6,9 @@ SHIM_FLAGS = -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -Wl,-z,now \
 SHIM_SOURCES = shim/shim.c shim/libcuda.map include/vxpu/shim.h \
                include/vxpu/driver_symbols.def shim/shim.mk
 
-shim: build/shim/libcuda.so.1 build/shim-test/libcuda.so.1
+# Its thunks are written for x86-64; preloading works anywhere.
+SHIM = $(if $(filter x86_64,$(shell uname -m)),build/shim/libcuda.so.1 build/shim-test/libcuda.so.1)
+shim: $(SHIM)
 
 build/shim/libcuda.so.1: $(SHIM_SOURCES) build/libvxpu.so
 	@mkdir -p $(@D)

@@ -215,3 +215,25 @@ COPY(cuMemPrefetchAsync, BUS, 0, s, n, (CUdeviceptr p, size_t n, CUdevice to, CU
 COPY(cuMemPrefetchAsync_ptsz, BUS, 1, s, n, (CUdeviceptr p, size_t n, CUdevice to, CUstream s), p, n, to, s)
 COPY(cuMemPrefetchAsync_v2, BUS, 0, s, n, (CUdeviceptr p, size_t n, CUmemLocation to, unsigned f, CUstream s), p, n, to, f, s)
 COPY(cuMemPrefetchAsync_v2_ptsz, BUS, 1, s, n, (CUdeviceptr p, size_t n, CUmemLocation to, unsigned f, CUstream s), p, n, to, f, s)
+#define MOVES_PARAMS                                                         \
+    (CUdeviceptr * p, size_t *sizes, size_t count, CUmemLocation *to,        \
+     size_t *which, size_t places, unsigned long long f, CUstream s)
+#define MOVES(name, pt) \
+    COPY(name, BUS, pt, s, sum(sizes, count), MOVES_PARAMS, p, sizes, count, to, which, places, f, s)
+MOVES(cuMemPrefetchBatchAsync, 0)
+MOVES(cuMemPrefetchBatchAsync_ptsz, 1)
+MOVES(cuMemDiscardAndPrefetchBatchAsync, 0)
+MOVES(cuMemDiscardAndPrefetchBatchAsync_ptsz, 1)
+
+/* The card unpacks. */
+static uint64_t unpacked(const CUmemDecompressParams *all, size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; all && i < count; i++)
+        bytes += all[i].dstNumBytes;
+    return bytes;
+}
+
+#define UNPACK_PARAMS (CUmemDecompressParams * all, size_t count, unsigned f, size_t *failed, CUstream s)
+COPY(cuMemBatchDecompressAsync, CARD, 0, s, unpacked(all, count), UNPACK_PARAMS, all, count, f, failed, s)
+COPY(cuMemBatchDecompressAsync_ptsz, CARD, 1, s, unpacked(all, count), UNPACK_PARAMS, all, count, f, failed, s)

@@ -4,6 +4,7 @@
  *   cuda_lookup v1|v2|ptsz   reads "name version flags", by cuGetProcAddress
  *   cuda_lookup dlsym|default|dlvsym [LIBRARY]   reads names
  *   cuda_lookup race         the first look-ups of many threads at once
+ *   cuda_lookup arguments    calls what takes many, twice
  *   cuda_lookup bench        nanoseconds of each kind of look-up, best of many
  * "-" is the empty name, "NULL" no name.
  */
@@ -123,6 +124,20 @@ static void run_bench(void *driver)
     PRICE("call_unhooked", plain(&version));
 }
 
+static void run_arguments(void *driver)
+{
+    CUresult (*many)(long, unsigned, unsigned, long, long, long, long, long,
+                     unsigned, unsigned, unsigned, unsigned);
+    CUresult (*floats)(long, float, float);
+    void *m = dlsym(driver, "cuTensorMapEncodeTiled");
+    void *f = dlsym(driver, "cuTexRefSetMipmapLevelClamp");
+    memcpy(&many, &m, sizeof many);
+    memcpy(&floats, &f, sizeof floats);
+    for (int i = 0; i < 2; i++)
+        printf("%d %d\n", many(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12),
+               floats(1, 1.5f, 2.5f));
+}
+
 int main(int argc, char **argv)
 {
     const char *how = argc > 1 ? argv[1] : "v2";
@@ -138,6 +153,8 @@ int main(int argc, char **argv)
         driver = dlopen(argv[2], RTLD_NOW);
     if (strcmp(how, "race") == 0)
         run_race(driver);
+    if (strcmp(how, "arguments") == 0 && driver)
+        run_arguments(driver);
     if (strcmp(how, "bench") == 0 && driver)
         run_bench(driver);
     char name[256];

@@ -48,3 +48,20 @@ CUresult cuGetProcAddress(const char *symbol, void **function, int version,
     CUresult r = cuGetProcAddress_v2(symbol, function, version, flags, &status);
     return *function ? r : CUDA_ERROR_NOT_FOUND;
 }
+
+/* Two calls that nobody wraps, to see that all arguments arrive. */
+CUresult cuTensorMapEncodeTiled(void *a, unsigned b, unsigned c, void *d,
+                                void *e, void *f, void *g, void *h, unsigned i,
+                                unsigned j, unsigned k, unsigned l)
+{
+    uintptr_t sum = (uintptr_t)a + 2 * b + 3 * c + 4 * (uintptr_t)d;
+    sum += 5 * (uintptr_t)e + 6 * (uintptr_t)f + 7 * (uintptr_t)g;
+    sum += 8 * (uintptr_t)h + 9 * i + 10 * j + 11 * k + 12 * l;
+    return (CUresult)sum;
+}
+
+CUresult cuTexRefSetMipmapLevelClamp(void *texture, float low, float high)
+{
+    return texture && low == 1.5f && high == 2.5f ? CUDA_SUCCESS
+                                                  : CUDA_ERROR_UNKNOWN;
+}

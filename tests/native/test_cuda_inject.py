@@ -63,6 +63,13 @@ def test_the_shim_holds_every_way_and_charges_once(
     assert ask_memory(way, env(*one_card)) == LIMITED
 
 
+def test_the_shims_thunks_hand_on_every_argument(one_card: tuple[Cards, Region]) -> None:
+    newer = str(TOOLS / "newer/libcuda.so.1")
+    done = run([str(TOOLS / "cuda_lookup"), "arguments"], shim_env(*one_card) | {"VXPU_REAL_CUDA": newer})
+    squares = sum(n * n for n in range(1, 13))
+    assert done.stdout.splitlines() == [f"{squares} 0"] * 2
+
+
 @pytest.mark.parametrize("way", ["deepbind", "dlmopen"])
 def test_preloading_alone_does_not_reach_there_but_breaks_nothing(one_card: tuple[Cards, Region], way: str) -> None:
     """Why the shim exists; the agent's audit sees such a process."""

@@ -338,6 +338,16 @@ typedef struct {
 } CUDA_MEMCPY3D_BATCH_OP;
 VX_SIZE(CUDA_MEMCPY3D_BATCH_OP, 112);
 
+typedef struct {
+    size_t srcNumBytes, dstNumBytes;
+    cuuint32_t *dstActBytes;
+    const void *src;
+    void *dst;
+    int algo;
+    unsigned char padding[20];
+} CUmemDecompressParams;
+VX_SIZE(CUmemDecompressParams, 64);
+
 #include "cuda_work_structs.h"
 
 #undef VX_COPY2D
