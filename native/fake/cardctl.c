@@ -181,6 +181,14 @@ static void print_processes(struct vf_card *card)
     }
 }
 
+static uint64_t spilled_bytes(struct vf_card *card)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < VF_PROCESSES; i++)
+        sum += atomic_load(&card->memory.spilled[i]);
+    return sum;
+}
+
 static int list(void)
 {
     printf("[");
@@ -193,10 +201,11 @@ static int list(void)
         print_uuid(card->identity.uuid);
         printf("\", \"simulated\": true, \"clock\": \"%s\", \"sms\": %" PRIu64
                ", \"memory_bytes\": %" PRIu64 ", \"used_bytes\": %" PRIu64
-               ", \"busy_ns\": %" PRIu64 ", \"processes\": [",
+               ", \"spilled_bytes\": %" PRIu64 ", \"busy_ns\": %" PRIu64
+               ", \"processes\": [",
                vf_clock_is_virtual() ? "virtual" : "real", card->identity.sms,
                card->identity.memory_bytes, (uint64_t)card->memory_used,
-               (uint64_t)card->engine.busy_ns);
+               spilled_bytes(card), (uint64_t)card->engine.busy_ns);
         print_processes(card);
         printf("]}");
     }

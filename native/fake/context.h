@@ -36,6 +36,11 @@ CUresult vf_enter_device(const char *call, CUdevice device);
 CUresult vf_enter_driver(const char *call);
 /* vf_enter, for what is then owned: a green context's is the primary one's. */
 CUresult vf_enter_owner(const char *call, CUcontext *out);
+/* Neither destroyed nor, as a primary one, released by all. */
+bool vf_context_lives(CUcontext context);
+/* Makes it current above what was; takes it off when it is on top. */
+CUresult vf_current_push(CUcontext context);
+void vf_current_leave(CUcontext context);
 /* The primary context of a device, when it is active, else NULL. */
 CUcontext vf_primary(CUdevice device);
 

@@ -13,6 +13,7 @@ static void in_child(void)
     vf_registry_forget();
     vf_physical_forget();
     vf_contexts_forget();
+    vf_currents_forget();
     vf_primaries_forget();
     vf_pools_forget();
     vf_chunks_forget();

@@ -5,6 +5,7 @@
 void vf_registry_forget(void);
 void vf_physical_forget(void);
 void vf_contexts_forget(void);
+void vf_currents_forget(void);
 void vf_primaries_forget(void);
 void vf_pools_forget(void);
 void vf_chunks_forget(void);

@@ -9,6 +9,20 @@
 
 #define ATTACH_FLAGS (CU_MEM_ATTACH_GLOBAL | CU_MEM_ATTACH_HOST)
 
+static void spill(struct vf_range *range, uint64_t bytes)
+{
+    struct vf_card *card = vf_device_card(range->device);
+    int self = vf_self_index(card);
+    if (self >= 0)
+        atomic_fetch_add(&card->memory.spilled[self], bytes - range->spilled);
+    range->spilled = bytes;
+}
+
+void vf_managed_leave(struct vf_range *range)
+{
+    spill(range, 0);
+}
+
 /* Lock held: as many large pages on the card as it has room for. */
 static void settle_on_card(struct vf_range *range, CUdevice device)
 {
@@ -20,17 +34,18 @@ static void settle_on_card(struct vf_range *range, CUdevice device)
     uint64_t room = total > used ? total - used : 0;
     uint64_t want = whole < room ? whole : room / VF_PAGE_BYTES * VF_PAGE_BYTES;
     vf_give_for(range);
+    spill(range, 0);
     range->device = device;
     while (want > 0 && !vf_take(device, want))
         want = want / 2 / VF_PAGE_BYTES * VF_PAGE_BYTES;
     range->taken = want;
-    range->spilled = whole - want;
+    spill(range, whole - want);
 }
 
 static void settle_on_host(struct vf_range *range)
 {
     vf_give_for(range);
-    range->spilled = vf_round_up(range->size, VF_PAGE_BYTES);
+    spill(range, vf_round_up(range->size, VF_PAGE_BYTES));
 }
 
 VF_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size,

@@ -113,6 +113,8 @@ void vf_graphs_empty(CUdevice device);
 
 /* ipc.c: one open less. Lock held. */
 void vf_ipc_close(struct vf_range *range);
+/* managed.c: what of it lies on the host counts no longer. Lock held. */
+void vf_managed_leave(struct vf_range *range);
 /* graph_memory.c: a block that the program itself frees. Lock held. */
 void vf_graph_block_free(struct vf_range *range);
 

@@ -29,13 +29,52 @@ static struct answer number(uint64_t value)
     return (struct answer){value & 0xffffffff, 4};
 }
 
-/* .size 0: the attribute has no answer here. */
+static uint64_t pool_of(const struct vf_range *range)
+{
+    bool pooled = range->kind == VF_RANGE_POOLED ||
+                  range->kind == VF_RANGE_IMPORTED;
+    return pooled ? (uintptr_t)range->owner : 0;
+}
+
+static uint64_t handle_types(const struct vf_range *range)
+{
+    return range->kind == VF_RANGE_MAPPED
+               ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+               : CU_MEM_HANDLE_TYPE_NONE;
+}
+
+/* Where it lies and what it belongs to. */
+static struct answer of_place(CUpointer_attribute attribute,
+                              const struct vf_range *range)
+{
+    switch (attribute) {
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
+        return whole(range->id);
+    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
+        return whole(range->base);
+    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
+        return whole(range->size);
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        return whole((uintptr_t)range->context);
+    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+        return number((uint64_t)range->device);
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+        return whole(pool_of(range));
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+        return whole(handle_types(range));
+    default:
+        return (struct answer){0, 0};
+    }
+}
+
+/* What may be done with it. .size 0: the attribute has no answer here. */
 static struct answer of_range(CUpointer_attribute attribute,
                               const struct vf_range *range, uint64_t at)
 {
     switch (attribute) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT:
-        return whole((uintptr_t)range->context);
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         return number(is_host(range) ? CU_MEMORYTYPE_HOST
                                      : CU_MEMORYTYPE_DEVICE);
@@ -45,41 +84,20 @@ static struct answer of_range(CUpointer_attribute attribute,
         return is_host(range) || range->kind == VF_RANGE_MANAGED
                    ? whole(at)
                    : (struct answer){0, 0};
-    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
-        return flag(false);
-    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
-    case CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID:
-        return whole(range->id);
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
         return flag(range->kind == VF_RANGE_MANAGED);
-    case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-        return number((uint64_t)range->device);
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
         return flag(range->kind == VF_RANGE_PLAIN);
-    case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-    case CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR:
-        return whole(range->base);
-    case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-    case CU_POINTER_ATTRIBUTE_MAPPING_SIZE:
-        return whole(range->size);
     case CU_POINTER_ATTRIBUTE_MAPPED:
         return flag(true);
-    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
-        return whole(range->kind == VF_RANGE_MAPPED
-                         ? CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-                         : CU_MEM_HANDLE_TYPE_NONE);
+    case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
     case CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE:
         return flag(false);
     case CU_POINTER_ATTRIBUTE_ACCESS_FLAGS:
         return number(CU_MEM_ACCESS_FLAGS_PROT_READWRITE);
-    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-        return whole(range->kind == VF_RANGE_POOLED ||
-                             range->kind == VF_RANGE_IMPORTED
-                         ? (uintptr_t)range->owner
-                         : 0);
     default:
-        return (struct answer){0, 0};
+        return of_place(attribute, range);
     }
 }
 

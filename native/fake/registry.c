@@ -92,6 +92,8 @@ void vf_range_drop(struct vf_range *range)
         vf_checkpoint_shares(-1);
     vf_checkpoint_shares(is_shared(range) ? -1 : 0);
     vf_give_for(range);
+    if (range->kind == VF_RANGE_MANAGED)
+        vf_managed_leave(range);
     if (range->mapped)
         vf_unmap((void *)(uintptr_t)range->base, range->mapped);
     free(range);

@@ -50,7 +50,10 @@ def pitch(cuda: Driver, size: int) -> Iterator[int]:
 @contextlib.contextmanager
 def managed(cuda: Driver, size: int) -> Iterator[int]:
     at = cuda.alloc_managed(size)
-    cuda.must("cuMemPrefetchAsync_v2", at, size, structs.device_location(), 0, 0)
+    if cuda.has("cuMemPrefetchAsync_v2"):
+        cuda.must("cuMemPrefetchAsync_v2", at, size, structs.device_location(), 0, 0)
+    else:
+        cuda.must("cuMemPrefetchAsync", at, size, 0, 0)
     cuda.synchronize()
     yield at
     cuda.free(at)

@@ -35,6 +35,8 @@ class Driver:
         return hasattr(self.library, name)
 
     def call(self, name: str, *args: object) -> int:
+        if not self.has(name):
+            return NOT_FOUND
         # A 64-bit word passes for any integer of the ABI: a narrower one reads the register's low half.
         words = [ctypes.c_uint64(arg) if isinstance(arg, int) else arg for arg in args]
         return int(getattr(self.library, name)(*words))
@@ -58,7 +60,9 @@ class Driver:
 
     def context(self, device: int = 0) -> int:
         """A new context, current from here on."""
-        return self.out("cuCtxCreate_v4", None, 0, device)
+        if self.has("cuCtxCreate_v4"):
+            return self.out("cuCtxCreate_v4", None, 0, device)
+        return self.out("cuCtxCreate_v2", 0, device)
 
     def primary(self, device: int = 0) -> int:
         """The primary context, retained and current."""

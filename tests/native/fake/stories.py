@@ -32,6 +32,12 @@ def keep(cuda: Driver, size: int) -> None:
 
 
 @story
+def keep_managed(cuda: Driver, size: int) -> None:
+    cuda.start().alloc_managed(size)
+    pause(cuda.used())
+
+
+@story
 def ask(cuda: Driver, size: int) -> int:
     return cuda.start().call("cuMemAlloc_v2", ctypes.byref(ctypes.c_uint64()), size)
 

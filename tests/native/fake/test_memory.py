@@ -140,3 +140,12 @@ def test_an_ordered_failure_comes_once(make_cards: MakeCards) -> None:
     cards = make_cards()
     cards.set(**{"fail.cuMemAlloc_v2": OUT_OF_MEMORY})
     assert [tell(cards, "ask", MIB) for _ in range(2)] == [OUT_OF_MEMORY, 0]
+
+
+def test_spilled_bytes_are_told_and_die_with_their_process(make_cards: MakeCards) -> None:
+    cards = make_cards(memory_mib=2048)
+    guest = Guest(cards, "keep_managed", 3072 * MIB)
+    guest.hear()
+    assert cards.list()[0]["spilled_bytes"] == (3072 - 1748) * MIB
+    guest.kill()
+    assert cards.list()[0]["spilled_bytes"] == 0
