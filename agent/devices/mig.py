@@ -52,6 +52,9 @@ class MigCard:
         self._nvml = nvml
         self._uuid = uuid
 
+    def is_on(self) -> bool:
+        return bool((self._nvml.ask(self._uuid, pynvml.nvmlDeviceGetMigMode) or (0, 0))[0])
+
     def profiles(self) -> list[Profile]:
         """Smallest first; the special ones (with media engines, without) come after the plain one of their size."""
         found = []

@@ -20,10 +20,11 @@ from vxpu.states import DeviceKind
 from vxpu.units import WHOLE_PERMILLE
 from vxpu.wire.node import CardReport, Reading
 
-__all__ = ["CardEvent", "CardGone", "NvidiaPort", "Refused", "Sample"]
+__all__ = ["KEY", "CardEvent", "CardGone", "NvidiaPort", "Refused", "Sample"]
 
 CONTROL_NODES = ("nvidiactl", "nvidia-uvm", "nvidia-uvm-tools")
 SIMULATED = "simulated"
+KEY = "nvidia:"
 EVENTS_A_LOOK = 64
 COMPUTE_EXCLUSIVE_PROCESS = pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS
 
@@ -104,13 +105,13 @@ class NvidiaPort:
         taken, self._events = self._events, []
         return taken
 
-    def compute_mode(self, device: Device) -> int | None:
+    def compute_mode(self, uuid: str) -> int | None:
         """NVML's number: 0 shared, 3 one process at a time. Raises CardGone."""
-        return self.nvml.ask(device.uuid, pynvml.nvmlDeviceGetComputeMode)
+        return self.nvml.ask(uuid, pynvml.nvmlDeviceGetComputeMode)
 
-    def set_compute_mode(self, device: Device, mode: int) -> None:
+    def set_compute_mode(self, uuid: str, mode: int) -> None:
         """Raises Refused, CardGone."""
-        self.nvml.order(device.uuid, "compute mode", lambda card: pynvml.nvmlDeviceSetComputeMode(card, mode))
+        self.nvml.order(uuid, "compute mode", lambda card: pynvml.nvmlDeviceSetComputeMode(card, mode))
 
     def set_memory_limits(self, device: Device, group: Path, *, soft_bytes: int, hard_bytes: int | None) -> None:
         """Fence the processes of a control group on this card; hard None lifts it. Raises Refused, CardGone.
@@ -158,7 +159,7 @@ class NvidiaPort:
         memory = self.nvml.ask(uuid, nvml_readings.memory) or nvml_readings.Memory(1, 0, 0)
         minor = number(pynvml.nvmlDeviceGetMinorNumber)
         return Device(
-            key=f"nvidia:{uuid}",
+            key=KEY + uuid,
             kind=DeviceKind.NVIDIA,
             model=name if not simulated or SIMULATED in name.lower() else f"Simulated {name}",
             vendor="NVIDIA (simulated)" if simulated else "NVIDIA",
@@ -202,9 +203,9 @@ class NvidiaPort:
     def _note_xid(self, uuid: str, kind: int, data: int) -> None:
         if kind == pynvml.nvmlEventTypeXidCriticalError:
             self._xids[uuid] = data
-            self._events.append(CardEvent(f"nvidia:{uuid}", f"xid: the driver reported Xid {data}"))
+            self._events.append(CardEvent(KEY + uuid, f"xid: the driver reported Xid {data}"))
         else:
-            self._events.append(CardEvent(f"nvidia:{uuid}", "ecc: a double-bit memory error"))
+            self._events.append(CardEvent(KEY + uuid, "ecc: a double-bit memory error"))
 
     def _note_gone(self, key: str, why: str) -> None:
         if key not in self._gone:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from agent.enforce.modes.mig import Mig
 from agent.enforce.modes.port import CannotShare, CardLease, Operator
 from tests.agent.cards import Cards, build_fake
 from vxpu.states import Isolation
+from vxpu.wire.node import MigState
 
 IN_USE = 19
 SMALL = CardLease("lse_a", memory_mib=2048, share_permille=140)
@@ -48,11 +50,15 @@ def on_card(cards: Cards, tmp_path: Path) -> Callable[..., Any]:
     return run
 
 
-def turn_on(port: NvidiaPort, device: Device) -> None:
-    """What an operator does; the agent never does."""
+def noted(mig: Mig) -> list[str]:
+    return sorted(note.lease_id for note in mig._notes.all())
+
+
+def turn_on(port: NvidiaPort, device: Device, *, mode: int = 1) -> None:
+    """What an operator does (0: turn it off); the agent never does."""
     import pynvml
 
-    port.nvml.order(device.uuid, "mig mode", lambda card: pynvml.nvmlDeviceSetMigMode(card, 1))
+    port.nvml.order(device.uuid, "mig mode", lambda card: pynvml.nvmlDeviceSetMigMode(card, mode))
 
 
 def test_the_smallest_shape_that_covers_the_lease_is_made(on_card: Callable[..., Any]) -> None:
@@ -112,7 +118,7 @@ def test_release_gives_the_place_back_and_leaves_others_alone(on_card: Callable[
 
     strange, left, events = on_card(story)
     assert left == [strange]
-    assert events == ["mig_taken_back: the instance of forgotten lease lse_b"]
+    assert events == ["mig_taken_back: the instance of ended lease lse_b"]
 
 
 def test_a_full_card_and_too_large_a_lease_are_refused_and_leave_nothing(on_card: Callable[..., Any]) -> None:
@@ -123,14 +129,14 @@ def test_a_full_card_and_too_large_a_lease_are_refused_and_leave_nothing(on_card
                 mig.prepare(lease, card)
             except CannotShare as error:
                 said.append(str(error))
-        return said, len(shown.instances()), sorted(mig._notes.all())
+        return said, len(shown.instances()), noted(mig)
 
-    said, made, noted = on_card(story)
+    said, made, kept = on_card(story)
     assert said == [
         "no MIG profile of this card covers 1000000 MiB and 100 permille",
         "no place is left on the card for an instance of that size",
     ]
-    assert (made, noted) == (2, ["lse_0", "lse_1"])
+    assert (made, kept) == (2, ["lse_0", "lse_1"])
 
 
 def test_a_resize_stays_within_the_instance(on_card: Callable[..., Any]) -> None:
@@ -170,9 +176,9 @@ def test_a_refusal_half_way_is_said_and_the_next_try_makes_it(
         cards.set(**{f"fail.{call}": IN_USE})
         with pytest.raises(CannotShare, match="processes are running on it"):
             mig.prepare(SMALL, card)
-        noted = sorted(mig._notes.all())
+        kept_now = noted(mig)
         grant = mig.prepare(SMALL, card)
-        return noted, [one.uuid == grant.environment["CUDA_VISIBLE_DEVICES"] for one in shown.instances()]
+        return kept_now, [one.uuid == grant.environment["CUDA_VISIBLE_DEVICES"] for one in shown.instances()]
 
     assert on_card(story) == (kept, [True])
 
@@ -190,6 +196,57 @@ def test_an_instance_that_was_noted_but_not_made_is_made_at_its_place(
 
     start, again = on_card(story)
     assert again == [start]
+
+
+@pytest.mark.parametrize(("state", "why"), [
+    (MigState(enabled=False, pending=True), "MIG was turned on but the card waits for a reset"),
+    (MigState(enabled=True, pending=False), "MIG was turned off but the card waits for a reset"),
+])  # fmt: skip
+def test_a_card_that_waits_for_a_reset_is_not_reset_by_us(
+    on_card: Callable[..., Any], state: MigState, why: str
+) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        waiting = replace(card, card=card.card and card.card.model_copy(update={"mig": state}))
+        with pytest.raises(CannotShare) as refused:
+            mig.prepare(SMALL, waiting)
+        return str(refused.value), noted(mig)
+
+    said, notes = on_card(story, enabled=False)
+    assert said == f"{why}, which is the operator's to do"
+    assert notes == []
+
+
+def test_mig_turned_off_under_a_lease_is_said(on_card: Callable[..., Any]) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        mig.prepare(SMALL, card)
+        (made,) = shown.instances()
+        shown.destroy(made.id)
+        turn_on(mig._port, card, mode=0)
+        with pytest.raises(CannotShare) as refused:
+            mig.adopt(SMALL, card)
+        mig.release("lse_a", card)
+        return str(refused.value), noted(mig)
+
+    assert on_card(story) == ("MIG instances: the card or the driver cannot do it", [])
+
+
+def test_a_card_that_is_gone_does_not_hold_a_leases_end_up(on_card: Callable[..., Any], cards: Cards) -> None:
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        mig.prepare(SMALL, card)
+        cards.set(lost=1)
+        mig.release("lse_a", card)
+        waiting = mig.tend(), noted(mig)
+        cards.set(lost=0)
+        again = Mig(NvidiaPort(), mig._notes._path.parent)
+        return waiting, [event.text for event in again.tend()], shown_again(again, card), again.tend()
+
+    def shown_again(mig: Mig, card: Device) -> int:
+        return len(MigCard(mig._port.nvml, card.uuid).instances())
+
+    waiting, events, left, quiet = on_card(story)
+    assert waiting == ([], ["lse_a"])
+    assert events == ["mig_taken_back: the instance of ended lease lse_a"]
+    assert (left, quiet) == (0, [])
 
 
 def test_a_guest_sees_its_instance_and_keeps_it_while_it_lives(on_card: Callable[..., Any]) -> None:

@@ -114,20 +114,23 @@ def test_the_compute_mode_is_set_only_if_told_and_put_back(on_cards: Callable[..
         port = NvidiaPort()
         seen = []
         sharing.prepare(WHOLE, first)
-        seen.append(port.compute_mode(first))
+        seen.append(port.compute_mode(first.uuid))
         sharing.prepare(WHOLE, first)
         sharing.release(WHOLE.lease_id, first, mode="exclusive")
-        seen.append(port.compute_mode(first))
+        seen.append(port.compute_mode(first.uuid))
         sharing.prepare(WHOLE, second)
         events = [event.text for event in sharing.forget_others(set())]
-        return seen, port.compute_mode(second), events
+        return seen, port.compute_mode(second.uuid), events
 
     if os.geteuid() != 0:
         pytest.skip("only root sets a compute mode")
     seen, second, events = on_cards(story, sets_compute_mode=True)
     assert (seen, second) == ([COMPUTE_EXCLUSIVE_PROCESS, 0], 0)
-    assert events == ["compute_mode: put back after forgotten lease lse_w"]
-    assert on_cards(lambda sharing, first, _: (sharing.prepare(WHOLE, first), NvidiaPort().compute_mode(first))[1]) == 0
+    assert events == ["compute_mode: put back after ended lease lse_w"]
+    assert (
+        on_cards(lambda sharing, first, _: (sharing.prepare(WHOLE, first), NvidiaPort().compute_mode(first.uuid))[1])
+        == 0
+    )
 
 
 def test_a_lease_keeps_the_mode_in_which_it_was_made(on_cards: Callable[..., Any]) -> None:

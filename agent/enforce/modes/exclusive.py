@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from agent.devices.nvidia import COMPUTE_EXCLUSIVE_PROCESS, CardEvent, CardGone, NvidiaPort, Refused
 from agent.devices.port import Badge, Device
-from agent.enforce.modes.notes import Notes
+from agent.enforce.modes.notes import Note, Notes
 from agent.enforce.modes.port import CannotShare, CardLease, Grant, Operator
 from vxpu.states import Isolation
 
 DETAIL = "the whole card to one tenant; nothing stands between its programs and the driver"
+PUT_BACK = "compute_mode: put back after ended lease"
 
 
 class Exclusive:
@@ -37,17 +37,20 @@ class Exclusive:
     def prepare(self, lease: CardLease, card: Device) -> Grant:
         if not lease.is_whole(card):
             raise CannotShare("this card is sold whole only")
-        if self._operator.sets_compute_mode and self._notes.get(lease.lease_id) is None:
+        note = self._notes.get(lease.lease_id, card.key)
+        if note is not None and note.is_over:  # it came back before the card did
+            self._notes.put(lease.lease_id, card.key, **note.values)
+        elif note is None and self._operator.sets_compute_mode:
             self._set_compute_mode(lease, card)
         return self.adopt(lease, card)
 
     def _set_compute_mode(self, lease: CardLease, card: Device) -> None:
         try:
-            before = self._port.compute_mode(card)
+            before = self._port.compute_mode(card.uuid)
             if before is None:
                 raise CannotShare("the card has no compute mode to set")
-            self._notes.put(lease.lease_id, key=card.key, compute_mode=before)
-            self._port.set_compute_mode(card, COMPUTE_EXCLUSIVE_PROCESS)
+            self._notes.put(lease.lease_id, card.key, compute_mode=before)
+            self._port.set_compute_mode(card.uuid, COMPUTE_EXCLUSIVE_PROCESS)
         except (Refused, CardGone) as error:
             raise CannotShare(str(error)) from error
 
@@ -60,25 +63,13 @@ class Exclusive:
         return self.adopt(lease, card)
 
     def release(self, lease_id: str, card: Device) -> None:
-        note = self._notes.get(lease_id)
-        if note is None:
-            return
-        try:
-            self._port.set_compute_mode(card, note["compute_mode"])
-        except (Refused, CardGone) as error:
-            raise CannotShare(str(error)) from error
-        self._notes.drop(lease_id)
+        self._notes.end(lease_id, card.key, self._undo)
 
     def forget_others(self, known: set[str]) -> list[CardEvent]:
-        """A compute mode that a forgotten lease left behind is put back; a card that is gone is left alone."""
-        events = []
-        cards = {card.key: card for card in self._port.discover()}
-        for lease_id, note in self._notes.all().items():
-            if lease_id not in known and note["key"] in cards:
-                with contextlib.suppress(CannotShare):
-                    self.release(lease_id, cards[note["key"]])
-                    events.append(CardEvent(note["key"], f"compute_mode: put back after forgotten lease {lease_id}"))
-        return events
+        return self._notes.settle(lambda note: note.lease_id not in known, self._undo, what=PUT_BACK)
 
     def tend(self) -> list[CardEvent]:
-        return []
+        return self._notes.settle(lambda note: note.is_over, self._undo, what=PUT_BACK)
+
+    def _undo(self, note: Note) -> None:
+        self._port.set_compute_mode(note.uuid, note.values["compute_mode"])

@@ -8,12 +8,13 @@ from typing import Any
 from agent.devices.mig import Instance, MigCard, Profile, cap_nodes
 from agent.devices.nvidia import CardEvent, CardGone, NvidiaPort, Refused
 from agent.devices.port import Badge, Device
-from agent.enforce.modes.notes import Notes
+from agent.enforce.modes.notes import Note, Notes
 from agent.enforce.modes.port import CannotShare, CardLease, Grant, Operator
 from vxpu.states import Isolation
 from vxpu.units import WHOLE_PERMILLE
 
 DETAIL = "an instance cut off by the card's hardware: own memory, own processors"
+TAKEN_BACK = "mig_taken_back: the instance of ended lease"
 
 
 class Mig:
@@ -50,46 +51,25 @@ class Mig:
 
     def resize(self, lease: CardLease, card: Device) -> Grant:
         """Within the instance only: its size is fixed while processes may run in it."""
-        try:
-            profiles = {profile.id: profile for profile in MigCard(self._port.nvml, card.uuid).profiles()}
-            note = self._notes.get(lease.lease_id)
-            if note is None or not _covers(profiles[note["profile_id"]], lease, _whole(list(profiles.values()))):
-                raise CannotShare("an instance cannot change its size while it is in use: release it and reserve anew")
-            return self._grant(lease, card, self._made(lease, card))
-        except (Refused, CardGone) as error:
-            raise CannotShare(str(error)) from error
+        return self.prepare(lease, card)
 
     def release(self, lease_id: str, card: Device) -> None:
-        note = self._notes.get(lease_id)
-        if note is None:
-            return
-        mig = MigCard(self._port.nvml, card.uuid)
-        try:
-            instance = _at(mig.instances(), note)
-            if instance is not None:
-                mig.destroy(instance.id)
-        except (Refused, CardGone) as error:
-            raise CannotShare(str(error)) from error
-        self._notes.drop(lease_id)
+        self._notes.end(lease_id, card.key, self._undo)
 
     def forget_others(self, known: set[str]) -> list[CardEvent]:
-        events = []
-        cards = {card.key: card for card in self._port.discover()}
-        for lease_id, note in self._notes.all().items():
-            if lease_id in known or note["key"] not in cards:
-                continue
-            try:
-                self.release(lease_id, cards[note["key"]])
-                events.append(CardEvent(note["key"], f"mig_taken_back: the instance of forgotten lease {lease_id}"))
-            except CannotShare as error:
-                events.append(CardEvent(note["key"], f"mig_left: {error}"))
-        return events
+        return self._notes.settle(lambda note: note.lease_id not in known, self._undo, what=TAKEN_BACK)
 
     def tend(self) -> list[CardEvent]:
-        return []
+        return self._notes.settle(lambda note: note.is_over, self._undo, what=TAKEN_BACK)
+
+    def _undo(self, note: Note) -> None:
+        mig = MigCard(self._port.nvml, note.uuid)
+        instance = _at(mig.instances(), note.values) if mig.is_on() else None
+        if instance is not None:
+            mig.destroy(instance.id)
 
     def _made(self, lease: CardLease, card: Device) -> Instance:
-        note = self._notes.get(lease.lease_id)
+        note = self._notes.get(lease.lease_id, card.key)
         if note is None and (missing := self.fits(card, Operator())):
             raise CannotShare(missing)
         mig = MigCard(self._port.nvml, card.uuid)
@@ -97,20 +77,26 @@ class Mig:
         instances = mig.instances()
         if note is None:
             profile, start, size = self._choose(lease, card, mig, profiles, instances)
-            self._notes.put(lease.lease_id, key=card.key, profile_id=profile.id, start=start, size=size)
-            return self._create(lease, mig, profile, start, size)
-        profile = next(profile for profile in profiles if profile.id == note["profile_id"])
-        found = _at(instances, note)
+            self._notes.put(lease.lease_id, card.key, profile_id=profile.id, start=start, size=size)
+            return self._create(lease, card, mig, profile, start, size)
+        if note.is_over:  # it came back before the card did
+            self._notes.put(lease.lease_id, card.key, **note.values)
+        profile = _profile(profiles, note.values["profile_id"])
+        if not _covers(profile, lease, _whole(profiles)):
+            raise CannotShare("an instance cannot change its size while it is in use: release it and reserve anew")
+        found = _at(instances, note.values)
         if found is None:
-            return self._create(lease, mig, profile, note["start"], note["size"])
+            return self._create(lease, card, mig, profile, note.values["start"], note.values["size"])
         return found if found.compute_id is not None else mig.complete(found.id, profile)
 
-    def _create(self, lease: CardLease, mig: MigCard, profile: Profile, start: int, size: int) -> Instance:
+    def _create(
+        self, lease: CardLease, card: Device, mig: MigCard, profile: Profile, start: int, size: int
+    ) -> Instance:
         try:
             return mig.create(profile, start=start, size=size)
         except Refused:
             if _at(mig.instances(), {"profile_id": profile.id, "start": start, "size": size}) is None:
-                self._notes.drop(lease.lease_id)  # nothing was made: the place may be another's next time
+                self._notes.drop(lease.lease_id, card.key)  # nothing was made: the place may be another's next time
             raise
 
     def _choose(
@@ -122,7 +108,7 @@ class Mig:
             raise CannotShare(f"no MIG profile of this card covers {lease.memory_mib} MiB and "
                               f"{lease.share_permille} permille")  # fmt: skip
         taken = [(instance.start, instance.size) for instance in instances]
-        taken += [(note["start"], note["size"]) for note in self._notes.all().values() if note["key"] == card.key]
+        taken += [(note.values["start"], note.values["size"]) for note in self._notes.all() if note.key == card.key]
         for profile in covering:
             for start, size in reversed(mig.starts(profile)):  # from the end: the largest shapes begin at 0
                 if all(start + size <= other or other + length <= start for other, length in taken):
@@ -134,7 +120,7 @@ class Mig:
             raise CannotShare("the driver has not named the new instance yet")
         mig = MigCard(self._port.nvml, card.uuid)
         profiles = mig.profiles()
-        profile = next(profile for profile in profiles if profile.id == instance.profile_id)
+        profile = _profile(profiles, instance.profile_id)
         share = min(WHOLE_PERMILLE, lease.share_permille * _whole(profiles) // profile.slices)
         detail = f"{DETAIL} ({profile.slices} of {_whole(profiles)} parts, {profile.memory_mib} MiB); the library trims"
         minor = mig.minor()
@@ -147,13 +133,20 @@ class Mig:
 
 def _whole(profiles: list[Profile]) -> int:
     """Of how many parts the card is made."""
-    return max(profile.slices for profile in profiles)
+    return max((profile.slices for profile in profiles), default=1)
+
+
+def _profile(profiles: list[Profile], profile_id: int) -> Profile:
+    found = next((profile for profile in profiles if profile.id == profile_id), None)
+    if found is None:
+        raise CannotShare("the card has lost the shape that this lease was cut in: was MIG turned off?")
+    return found
 
 
 def _covers(profile: Profile, lease: CardLease, whole: int) -> bool:
     return lease.memory_mib <= profile.memory_mib and lease.share_permille * whole <= profile.slices * WHOLE_PERMILLE
 
 
-def _at(instances: list[Instance], note: dict[str, Any]) -> Instance | None:
-    wanted = (note["profile_id"], note["start"], note["size"])
+def _at(instances: list[Instance], noted: dict[str, Any]) -> Instance | None:
+    wanted = (noted["profile_id"], noted["start"], noted["size"])
     return next((one for one in instances if (one.profile_id, one.start, one.size) == wanted), None)
