@@ -75,7 +75,9 @@ def shares(client: Client, cards: Cards, milliseconds: int, *kernels_ns: int, sy
     return [ns / seen["took_ns"] for ns in got]
 
 
-@pytest.mark.parametrize("kernels", [(200_000,) * 2, (200_000,) * 3, (5_000_000, 200_000), (100_000, 700_000, 3_000_000)])
+@pytest.mark.parametrize(
+    "kernels", [(200_000,) * 2, (200_000,) * 3, (5_000_000, 200_000), (100_000, 700_000, 3_000_000)]
+)
 def test_processes_with_work_get_equal_time(make_cards: MakeCards, client: Client, kernels: tuple[int, ...]) -> None:
     got = shares(client, make_cards(clock="virtual"), 5_000, *kernels)
     assert got == pytest.approx([1 / len(kernels)] * len(kernels), abs=0.01 / len(kernels))

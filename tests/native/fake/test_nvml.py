@@ -1,12 +1,17 @@
 """The fake NVML as nvidia-ml-py reads it: identity, readings, processes, samples, accounts, events, topology."""
 
+import ctypes
+import inspect
 import os
+import re
 import signal
 import subprocess
 from pathlib import Path
 
+import pynvml
 import pytest
 
+from tests.native.cards import FAKE
 from tests.native.conftest import MakeCards
 from tests.native.fake.conftest import StartGuest
 from tests.native.fake.driver import MIB
@@ -36,6 +41,22 @@ UNSUPPORTED = {name: call for name, (call, _, _) in READINGS.items()} | {
     "nvlink": "n.nvmlDeviceGetNvLinkState(h, 0)",
     "mig": "n.nvmlDeviceGetMigMode(h)",
 }
+
+
+def test_every_name_that_nvidia_ml_py_asks_for_is_there() -> None:
+    asked = set(re.findall(r'_nvmlGetFunctionPointer\("(\w+)"\)', inspect.getsource(pynvml)))
+    library = ctypes.CDLL(str(FAKE / "libnvidia-ml.so.1"))
+
+    assert len(asked) > 300
+    assert [name for name in sorted(asked) if not hasattr(library, name)] == []
+
+
+def test_what_is_not_modelled_is_not_supported(make_cards: MakeCards, reader: StartGuest) -> None:
+    nvml = reader(make_cards())
+
+    assert nvml.code("n.nvmlDeviceGetFanSpeed(h)") == NOT_SUPPORTED
+    nvml("n.nvmlShutdown()")
+    assert nvml.code("n.nvmlDeviceGetFanSpeed(h)") == UNINITIALIZED
 
 
 def test_a_card_says_who_it_is_and_that_it_is_simulated(make_cards: MakeCards, reader: StartGuest) -> None:

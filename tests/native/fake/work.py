@@ -57,7 +57,9 @@ class Work:
 
     def launch(self, milliseconds: float, stream: int = 0) -> int:
         """The code that a launch of so long a kernel answers."""
-        return self.cuda.call("cuLaunchKernel", self.spin, 1, 1, 1, 32, 1, 1, 0, stream, self._params(milliseconds), None)
+        return self.cuda.call(
+            "cuLaunchKernel", self.spin, 1, 1, 1, 32, 1, 1, 0, stream, self._params(milliseconds), None
+        )
 
     def _params(self, milliseconds: float) -> ctypes.Array[ctypes.c_void_p]:
         word = ctypes.c_uint64(int(milliseconds * NS_PER_MS))
