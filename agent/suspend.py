@@ -118,13 +118,13 @@ class Suspender:
         """The gate first, so that nothing new is launched; the freezer last, for a frozen process cannot be locked."""
         lease_id, spec = case.spec.lease_id, case.spec
         self.enforcer.region(spec).pause(paused=True)
+        self.cards.look()  # what it holds now: a program may have come since the last look
         users = self.cards.users(lease_id)
-        members = set(self.enforcer.processes(spec))
-        pids = sorted(pid for pid in users if pid in members)  # nobody else's, whatever the driver lists
-        answer: dict[str, Any] = self.ask("suspend", pids) if pids else {"done": True, "pids": []}
+        # Whoever is in the group now, and nobody else; the driver knows which of them are its own.
+        answer = self.ask("suspend", self.enforcer.processes(spec))
         self.enforcer.close_gate(spec, closed=True)
         if answer["done"]:
-            given = sum(users[pid] for pid in answer["pids"]) // MIB
+            given = sum(users.get(pid, 0) for pid in answer["pids"]) // MIB
             self._say(case, f"suspended: off the card: {len(answer['pids'])} process(es), {given} MiB given back")
         else:
             stuck = "" if answer.get("undone", True) else "; a step back failed: the program may not go on"

@@ -116,7 +116,7 @@ def test_where_the_driver_refuses_the_gate_holds_and_the_memory_stays(node: Card
     node.make("lse_b")
     node.client("lse_b", 100)
     held = node.used_mib()
-    node.cards.set(fail_cuCheckpointProcessCheckpoint=801, fail_cuCheckpointProcessCheckpoint_count=1)
+    node.cards.set(**{"fail.cuCheckpointProcessCheckpoint": 801})
     ask(node, "lse_b", "suspended")
     event = node.wait_event("suspended:", "lse_b")
     assert "by the gate, memory stays on the card" in event
