@@ -176,3 +176,23 @@ def test_a_known_variant_of_a_newer_driver_is_not_counted(card_region: CardRegio
     cards, region = card_region(limit=1 << 30, flags=STRICT)
     assert ask_the_newer_driver(cards, region, "v2", "cuMemAlloc 13000 0") == f"0 0 {OURS} cuMemAlloc_v2"
     assert region.get("usage", OFFSETS["vx_usage", "unknown_symbols"]) == 0
+
+
+CALLS = [name for name in WRAPPED if name.startswith("cu")]
+
+
+@pytest.mark.parametrize("when", ["bare", "started"])
+def test_calls_with_nothing_but_zeros_get_the_drivers_own_codes(both: tuple[Cards, Region], when: str) -> None:
+    cards, region = both
+    command, text = [str(BUILD / "tests/cuda_zeros"), when], "\n".join(CALLS)
+    plain, ours = (answers(command, cards.env(who), text) for who in (None, region))
+    assert [pair for pair in zip(plain, ours, strict=True) if pair[0] != pair[1]] == []
+
+
+@pytest.mark.parametrize("with_region", [True, False])
+def test_wrappers_without_a_driver_refuse_and_never_crash(both: tuple[Cards, Region], *, with_region: bool) -> None:
+    _, region = both
+    env = {"VX_TEST_LIBRARY": str(BUILD / OURS), "LD_LIBRARY_PATH": "/nowhere"}
+    env["VXPU_REGION_DIR"] = str(region.path) if with_region else "/nowhere"
+    lines = answers([str(BUILD / "tests/cuda_zeros"), "absent"], env, "\n".join(CALLS))
+    assert {line.split(" ", 1)[1] for line in lines} <= {"code=100 signal=0", "code=500 signal=0"}
