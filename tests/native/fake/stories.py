@@ -56,6 +56,17 @@ def race(cuda: Driver, size: int, wins: int) -> int:
 
 
 @story
+def churn(cuda: Driver) -> None:
+    """Holds and drops classes until it is killed."""
+    cuda.start()
+    say("ready")
+    while True:
+        for name in ("plain", "pool", "mapped", "array", "managed", "second_context"):
+            with CLASSES[name].hold(cuda, 8 * MIB):
+                pass
+
+
+@story
 def small(cuda: Driver, count: int) -> list[int]:
     before = cuda.start().used()
     held = [cuda.alloc(1000) for _ in range(count)]

@@ -90,6 +90,19 @@ def test_a_killed_process_gives_all_back(make_cards: MakeCards) -> None:
     assert cards.used_bytes() == 0
 
 
+def test_death_at_any_point_leaves_nothing(make_cards: MakeCards) -> None:
+    """Three that allocate and free in a loop, killed wherever they are, five times over."""
+    cards = make_cards()
+    for _ in range(5):
+        guests = [Guest(cards, "churn") for _ in range(3)]
+        for guest in guests:
+            guest.hear()
+        for guest in guests:
+            guest.kill()
+        card = cards.list()[0]
+        assert (card["used_bytes"], card["spilled_bytes"], card["processes"]) == (0, 0, [])
+
+
 def test_a_pool_reserves_keeps_and_trims(make_cards: MakeCards) -> None:
     """Steps of 32 MiB, kept until a synchronisation finds more than the release threshold (0 by default), or a trim."""
     assert tell(make_cards(), "pool") == {
