@@ -144,7 +144,7 @@ def test_a_place_travels_as_json() -> None:
 
 def test_metrics_leave_out_what_is_not_known() -> None:
     figures = SliceFigures(
-        "lse_a", "cpu:x", "limiter-strict", 1 << 20, ratio(250), seconds(1_500_000_000), seconds(0), None, "0.1"
+        "lse_a", "cpu:x", "limiter-strict", 1 << 20, ratio(250), seconds(1_500_000_000), None, seconds(0), None, "0.1"
     )
     text = exposition([figures])
     assert 'vxpu_slice_share_ratio{lease="lse_a",device="cpu:x",mode="limiter-strict"} 0.250' in text
