@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import statistics
 import subprocess
 import sys
 import time
 from datetime import UTC, datetime
 
-from tests.gpu_check.bench import NATIVE, Bench, Slice, Trouble
+from tests.gpu_check.bench import NATIVE, Bench, Slice, Trouble, words
 from tests.gpu_check.share import Facts
 from tests.native.cuda_classes import CLASSES
 
@@ -94,20 +95,18 @@ def _ask(bench: Bench, within: Slice, size: int, *, seconds: float) -> subproces
 
 
 def hook_cost(bench: Bench) -> Facts:
-    """Nanoseconds a call of launch and allocation, bare and limited, in one run each."""
-    program = NATIVE / "tests/cuda_bench"
-    if not program.exists():
-        raise Trouble("native/build/tests/cuda_bench is not there: make -C native tests")
+    """Nanoseconds a call of launch, allocation (with its free) and copy, bare and limited, in turns."""
     rows = {}
-    for what in ("launch", "alloc"):
-        bare = _nanoseconds(bench.run(str(program), what))
-        hooked = _nanoseconds(bench.run(str(program), what, env=bench.slice().env))
-        rows[what] = {"bare_ns": bare, "limited_ns": hooked, "added_ns": round(hooked - bare, 1)}
+    for what, count in (("launch", 20_000), ("alloc", 5_000), ("copy", 5_000)):
+        pairs = [(_call_ns(bench, what, count, None), _call_ns(bench, what, count, bench.slice())) for _ in range(3)]
+        bare, limited = (statistics.median(side) for side in zip(*pairs, strict=True))
+        rows[what] = {"bare_ns": bare, "limited_ns": limited, "added_ns": round(limited - bare, 1)}
     return {"calls": rows}
 
 
-def _nanoseconds(text: str) -> float:
-    return float(text.rpartition("ns=")[2].split(maxsplit=1)[0])
+def _call_ns(bench: Bench, what: str, count: int, within: Slice | None) -> float:
+    env = within.env if within else None
+    return words(bench.run(str(NATIVE / "tests/cuda_hook"), what, str(count), env=env))["ps"] / 1000
 
 
 def suspend(bench: Bench, *, mib: int) -> Facts:
