@@ -1,15 +1,14 @@
 """Work on a simulated card for guests: kernels, streams, events, captures, graphs. Times are of the card's clock."""
 
 import ctypes
-from pathlib import Path
 
 from tests.native.cuda_client import kernels
 from tests.native.fake.driver import Driver
 
-ROOT = Path(__file__).resolve().parents[3]
 NS_PER_MS = 1_000_000
 NOT_READY, NOT_PERMITTED, ILLEGAL_STATE, CAPTURED_EVENT = 600, 800, 401, 907
-UNSUPPORTED, INVALIDATED, MERGE, UNMATCHED, UNJOINED, ISOLATION, IMPLICIT, WRONG_THREAD = 900, 901, 902, 903, 904, 905, 906, 908  # fmt: skip
+UNSUPPORTED, INVALIDATED, MERGE, UNMATCHED = 900, 901, 902, 903  # of a stream's capture, up to:
+UNJOINED, ISOLATION, IMPLICIT, WRONG_THREAD = 904, 905, 906, 908
 GLOBAL, THREAD_LOCAL, RELAXED = 0, 1, 2
 NON_BLOCKING = 1
 HOST_FUNCTION = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
