@@ -28,6 +28,7 @@ class Audit:
     reported: set[tuple[int, int]] = field(default_factory=set)
     damage: str = ""
     oom_kills: int | None = None
+    unknown_symbols: int = 0
     escape: str = "report"
 
     def look(self, enforcer: Enforcer, spec: SliceSpec, *, users: Mapping[int, int] = NOBODY) -> list[str]:
@@ -52,7 +53,14 @@ class Audit:
             self.damage = str(error)
             return None, events
         self.damage = ""
-        return hints, []
+        return hints, self._look_at_symbols(hints)
+
+    def _look_at_symbols(self, hints: UsageHints) -> list[str]:
+        """A driver newer than the library. The count is the guest's own, so it is told at each doubling only."""
+        if hints.unknown_symbols <= 2 * self.unknown_symbols:
+            return []
+        self.unknown_symbols = hints.unknown_symbols
+        return [f"unknown_variant: {hints.unknown_symbols} look-up(s) of driver calls that the limiter does not know"]
 
     def _look_at_card(
         self, enforcer: Enforcer, spec: SliceSpec, views: list[ProcessView], hints: UsageHints | None,

@@ -18,6 +18,7 @@ UID_LAST = 64999
 
 CHOICES = {
     "compute_mode": ("leave", "exclusive"), "lend": ("hard", "work-conserving"), "escape": ("report", "kill"),
+    "variants": ("count", "withhold"),
 }  # fmt: skip
 
 
@@ -26,8 +27,9 @@ class CardPolicy:
     """What the operator wants of slices of cards; MiB and MiB/s, 0 is no limit (of `spill_mib`: none at all).
 
     `lend` "hard" (the share and no more) or "work-conserving" (idle time to those who wait). `escape` "report" or
-    "kill": what happens to a process that uses the card past the limiter. `context_mib` is reserved by each process at
-    its first context, `spill_mib` is a slice's managed memory beyond what it bought, `copy_mib_s` the bus of a whole
+    "kill": what happens to a process that uses the card past the limiter. `variants` "count" or "withhold": what
+    happens to driver calls of a newer driver that the limiter does not know. `context_mib` is reserved by each process
+    at its first context, `spill_mib` is a slice's managed memory beyond what it bought, `copy_mib_s` the bus of a whole
     card, of which each slice has its share. `compute_mode` "leave" or "exclusive": whether a card that is sold whole
     is put into "one process at a time". `cdi` is the folder of the CDI files (empty: where engines look, if this agent
     may write there), `dns` ends their vendor's name.
@@ -35,6 +37,7 @@ class CardPolicy:
 
     lend: str = "hard"
     escape: str = "report"
+    variants: str = "count"
     context_mib: int = 500
     spill_mib: int = 0
     host_mib: int = 0

@@ -34,7 +34,8 @@ class CardLimits:
     """What a slice of a card has beyond memory and share; 0 is no limit, `spill_mib` 0 no spill at all.
 
     `context_mib` is reserved by each process at its first context; `spill_mib` is managed memory beyond the guaranteed
-    part. Weight and priority are of the idle time that may be lent.
+    part. Weight and priority are of the idle time that may be lent. `strict_symbols`: variants of driver calls that the
+    library does not know are withheld, not only counted.
     """
 
     uuid: UUID
@@ -44,6 +45,7 @@ class CardLimits:
     host_mib: int = 0
     copy_mib_s: int = 0
     priority: int = 0
+    strict_symbols: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,7 @@ class UsageHints:
     denied_count: int
     copied_bytes: int
     longest_wait_ns: int
+    unknown_symbols: int
     gate: GateHints
     slots: tuple[RegisteredSlot, ...]
 
@@ -151,6 +154,8 @@ class Region:
         page.slot_count = shm.MAX_SLOTS
         page.fencing_token = limits.fencing_token
         page.flags = shm.FLAG_INERT if limits.inert else 0
+        if limits.card is not None and limits.card.strict_symbols:
+            page.flags |= shm.FLAG_STRICT_SYMBOLS
         page.generation += 1
         page.magic = shm.LIMITS_MAGIC
 
@@ -282,6 +287,7 @@ def _hints(usage: shm.Usage) -> UsageHints:
         denied_count=device.denied_count,
         copied_bytes=device.copied_bytes,
         longest_wait_ns=device.longest_wait_ns,
+        unknown_symbols=usage.unknown_symbols,
         gate=_gate(device),
         slots=tuple(RegisteredSlot(slot.ns_pid, slot.start_ticks) for slot in live),
     )

@@ -218,6 +218,7 @@ class Slices:
             spill_mib=policy.spill_mib,
             host_mib=policy.host_mib,
             copy_mib_s=policy.copy_mib_s * spec.share_permille // WHOLE_PERMILLE,
+            strict_symbols=policy.variants == "withhold",
         )
 
     def _make_scratch(self, spec: SliceSpec) -> None:

@@ -75,3 +75,15 @@ def test_a_kill_at_the_memory_cap_is_told(strict: Bench) -> None:
     assert audit.look(strict.enforcer, a) == []
     strict.python(a, "x = bytearray(300 << 20)")
     assert audit.look(strict.enforcer, a)[0].startswith("memory_fence: 1 process(es)")
+
+
+def test_look_ups_that_the_limiter_does_not_know_are_told_at_each_doubling(strict: Bench) -> None:
+    a = strict.make()
+    usage_file = strict.enforcer.region(a).folder / "usage"
+    audit, told = Audit(), []
+    for count in (0, 1, 2, 3, 3, 6, 7):
+        usage = shm.Usage.from_buffer_copy(usage_file.read_bytes())
+        usage.unknown_symbols = count
+        usage_file.write_bytes(bytes(usage))
+        told.append([event.split()[1] for event in audit.look(strict.enforcer, a)])
+    assert told == [[], ["1"], [], ["3"], [], [], ["7"]]

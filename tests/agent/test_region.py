@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,10 @@ def test_the_gate_is_read_without_the_slots(region: Region) -> None:
 def test_no_uuid_is_said(text: str) -> None:
     with pytest.raises(ValueError, match="UUID"):
         card_uuid(text)
+
+
+def test_unknown_variants_are_withheld_where_the_operator_says_so(region: Region) -> None:
+    for strict in (True, False):
+        limits = replace(LIMITS, card=replace(CARD, strict_symbols=strict))
+        region.write(limits)
+        assert page(region).flags == (shm.FLAG_STRICT_SYMBOLS if strict else 0)
