@@ -33,10 +33,30 @@ static struct vf_account account_of(struct vf_card *card, int index,
         .peak_bytes = process->peak_bytes};
 }
 
+/* The card was busy with it, whoever it was. */
+static void keep_periods(struct vf_card *card, const struct vf_queue *queue)
+{
+    struct vf_nvml *nvml = &card->nvml;
+
+    _Static_assert(sizeof nvml->gone / sizeof nvml->gone[0] == VF_BUSY_PERIODS,
+                   "the same periods");
+    for (int i = 0; i < VF_BUSY_PERIODS; i++) {
+        uint64_t period = atomic_load(&queue->busy[i].period);
+
+        if (nvml->gone[i].period < period) {
+            nvml->gone[i].period = period;
+            nvml->gone[i].ns = 0;
+        }
+        if (nvml->gone[i].period == period)
+            nvml->gone[i].ns += atomic_load(&queue->busy[i].ns);
+    }
+}
+
 void vf_nvml_end(struct vf_card *card, int index)
 {
     struct vf_nvml *nvml = &card->nvml;
 
+    keep_periods(card, &card->engine.queues[index]);
     if (vf_knob(card, accounting))
         nvml->accounts[nvml->next_account++ % VF_ACCOUNTS] =
             account_of(card, index, vf_now_ns());

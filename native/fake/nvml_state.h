@@ -73,6 +73,9 @@ struct vf_nvml {
     struct vf_memory_limit limits[VF_MEMORY_LIMITS];
     struct vf_account accounts[VF_ACCOUNTS];
     uint32_t next_account;
+    struct {
+        uint64_t period, ns; /* what the dead got in it */
+    } gone[64];              /* = VF_BUSY_PERIODS, at period % 64 */
     _Atomic uint32_t faults_armed;
     struct vf_fault faults[VF_FAULTS];
     struct vf_nvml_process processes[VF_NVML_PROCESSES];

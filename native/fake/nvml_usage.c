@@ -34,15 +34,22 @@ static unsigned percent(uint64_t busy, uint64_t periods)
                          : (unsigned)((busy * PER_CENT + whole / 2) / whole);
 }
 
+/* Of all processes, the dead included. */
+static unsigned period_percent(struct vf_card *card, uint64_t period)
+{
+    uint64_t at = period % VF_BUSY_PERIODS, busy = 0;
+
+    if (card->nvml.gone[at].period == period)
+        busy = card->nvml.gone[at].ns;
+    for (uint32_t i = 0; i < card->engine.high; i++)
+        busy += nv_busy(card, (int)i, period, period);
+    return percent(busy, 1);
+}
+
 unsigned nv_busy_percent(struct vf_card *card)
 {
-    uint64_t last, busy = 0;
-
     vf_advance(card);
-    last = nv_last_period();
-    for (uint32_t i = 0; i < card->engine.high; i++)
-        busy += nv_busy(card, (int)i, last, last);
-    return percent(busy, 1);
+    return period_percent(card, nv_last_period());
 }
 
 /* The model: a busy card reads or writes memory half of the time. */
@@ -123,16 +130,13 @@ VF_EXPORT nvmlReturn_t nvmlDeviceGetSamples(nvmlDevice_t device,
         first = last + 1 - *count; /* as many of the newest as fit */
     *count = (unsigned)(last - first + 1);
     for (uint64_t p = first; samples && p <= last; p++) {
-        uint64_t busy = 0;
+        unsigned busy = period_percent(card, p);
 
-        for (uint32_t i = 0; i < card->engine.high; i++)
-            busy += nv_busy(card, (int)i, p, p);
         samples[p - first].timeStamp = stamp_us(p);
         samples[p - first].sampleValue.ullVal = 0;
         samples[p - first].sampleValue.uiVal =
-            type == NVML_GPU_UTILIZATION_SAMPLES
-                ? percent(busy, 1)
-                : memory_percent(percent(busy, 1));
+            type == NVML_GPU_UTILIZATION_SAMPLES ? busy
+                                                 : memory_percent(busy);
     }
     return NVML_SUCCESS;
 }

@@ -189,6 +189,16 @@ def test_utilisation_is_the_share_of_the_last_period(
     assert (full, nvml.fields("n.nvmlDeviceGetUtilizationRates(h)")["gpu"]) == (100, 0)
 
 
+def test_a_card_was_busy_also_with_the_dead(make_cards: MakeCards, reader: StartGuest, user: StartGuest) -> None:
+    cards = make_cards(clock="virtual")
+    nvml, guest = reader(cards), user(cards)
+    guest("spin(1000)")
+    guest.kill()
+
+    assert nvml("n.nvmlDeviceGetComputeRunningProcesses(h)") == []
+    assert nvml.fields("n.nvmlDeviceGetUtilizationRates(h)")["gpu"] == 100
+
+
 def test_samples_of_processes_are_told_once_and_in_whole_per_cent(
     make_cards: MakeCards, reader: StartGuest, user: StartGuest
 ) -> None:
