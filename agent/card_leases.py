@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from agent.cards import Cards
-from agent.cdi import CdiFiles
+from agent.cdi import REAL_DRIVER, CdiFiles, find_driver
 from agent.config import Config
 from agent.devices.nvidia import NvidiaPort
 from agent.devices.port import Device
@@ -23,7 +23,7 @@ from agent.suspend import Suspender
 from vxpu.states import DeviceKind
 
 DRIVER_IN_SLICE = "/run/vxpu/driver"
-SIMULATED_DRIVER = ("libcuda.so.1", "libnvidia-ml.so.1")
+CUDA, NVML = "libcuda.so.1", "libnvidia-ml.so.1"
 
 
 class CardLeases:
@@ -110,10 +110,9 @@ class CardLeases:
 
     def _granted(self, record: SliceRecord, device: Device, mode: str, grant: Grant) -> SliceRecord:
         self._grants[record.lease_id] = grant
-        environment, mounts = dict(grant.environment), [(one.source, one.target, one.read_only) for one in grant.mounts]
-        if device.simulated:
-            environment |= self._simulated_environment(device)
-            mounts += self._simulated_driver()
+        environment = {**grant.environment, **(self._simulated_environment(device) if device.simulated else {})}
+        mounts = [(one.source, one.target, one.read_only) for one in grant.mounts]
+        mounts += self._driver(simulated=device.simulated, limited=not grant.inert)
         card = SliceCard(
             uuid=device.uuid, mode=mode, isolation=grant.isolation, memory_mib=device.memory_mib,
             share_permille=grant.share_permille, inert=grant.inert, simulated=device.simulated,
@@ -127,13 +126,24 @@ class CardLeases:
             return {"LD_LIBRARY_PATH": DRIVER_IN_SLICE}
         return {"LD_LIBRARY_PATH": str(self.config.fake_driver), "VXPU_FAKE_DIR": str(Path(device.nodes[0]).parent)}
 
-    def _simulated_driver(self) -> list[tuple[str, str, bool]]:
-        folder = self.config.fake_driver
-        missing = [name for name in SIMULATED_DRIVER if not (folder / name).exists()]
-        if missing:
-            sys.stderr.write(f"vxpu-agent: {folder} has no {', '.join(missing)}: make native\n")
-        return [(str(folder / name), f"{DRIVER_IN_SLICE}/{name}", True) for name in SIMULATED_DRIVER
-                if name not in missing]  # fmt: skip
+    def _driver(self, *, simulated: bool, limited: bool) -> list[tuple[str, str, bool]]:
+        """The shim where libcuda is looked for and the real one where the shim looks: what preloading cannot reach.
+
+        The simulated driver lies in a folder of its own. A real one is where the host has it.
+        """
+        real = self.config.fake_driver / CUDA if simulated else find_driver()
+        if real is None or not real.exists():
+            sys.stderr.write(f"vxpu-agent: no {real or CUDA}: a slice of a card finds no driver\n")
+            return []
+        shown = f"{DRIVER_IN_SLICE}/{CUDA}" if simulated else str(real)
+        shim = self.config.library.with_name("shim") / CUDA
+        mounts = [(str(real.resolve()), shown, True)] if simulated else []
+        if limited and shim.exists() and self.config.library.exists():
+            mounts = [(str(real.resolve()), REAL_DRIVER, True), (str(shim), shown, True)]
+        nvml = real.with_name(NVML)
+        if simulated and nvml.exists():
+            mounts.append((str(nvml), f"{DRIVER_IN_SLICE}/{NVML}", True))
+        return mounts
 
 
 def _lease(record: SliceRecord) -> CardLease:
