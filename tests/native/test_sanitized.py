@@ -37,3 +37,9 @@ def test_threads_near_the_limit_are_clean(sanitizer: str, make_region: MakeRegio
 def test_forks_and_kills_are_clean(sanitizer: str, make_region: MakeRegion) -> None:
     told = run(sanitizer, "fuzz", "7", "4", "3000", region=make_region(limit=MIB))
     assert " over=0 uneven=0 crashed=0 left=0" in told
+
+
+@pytest.mark.parametrize("sanitizer", SANITIZERS)
+def test_charges_shared_by_threads_are_clean(sanitizer: str, make_region: MakeRegion) -> None:
+    told = run(sanitizer, "charges", "6", "20000", region=make_region(limit=MIB))
+    assert told == "left=0 empty=1\n"
