@@ -246,13 +246,6 @@ void vf_capture_abandon(struct CUstream_st *stream)
     vf_graph_unlock();
 }
 
-bool vf_stream_captures(CUstream handle, enum vf_twin twin)
-{
-    struct CUstream_st *stream;
-    return !none() && !vf_stream_find(handle, twin, &stream) &&
-           vf_captures(stream);
-}
-
 /* ---- what becomes a node ----------------------------------------------------------- */
 
 static CUresult append(struct CUstream_st *stream, CUgraphNodeParams *params,

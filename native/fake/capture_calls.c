@@ -112,6 +112,12 @@ static CUresult end(const char *call, enum vf_twin twin, CUstream handle,
 VF_TWINS(cuStreamEndCapture, _ptsz, (CUstream stream, CUgraph *graph), end,
          stream, graph)
 
+bool vf_stream_captures(CUstream handle, enum vf_twin twin)
+{
+    struct CUstream_st *stream;
+    return !vf_stream_find(handle, twin, &stream) && vf_captures(stream);
+}
+
 /* ---- state --------------------------------------------------------------------- */
 
 struct state {

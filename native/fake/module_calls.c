@@ -82,6 +82,23 @@ VF_EXPORT CUresult cuModuleGetGlobal_v2(CUdeviceptr *at, size_t *bytes,
     return vf_module_global(module, name, at, bytes);
 }
 
+VF_EXPORT CUresult cuModuleGetGlobal(CUdeviceptr_v1 *at, unsigned *bytes,
+                                     CUmodule module, const char *name)
+{
+    CUdeviceptr wide_at = 0;
+    size_t wide_bytes = 0;
+    CUresult r = cuModuleGetGlobal_v2(&wide_at, &wide_bytes, module, name);
+    if (r)
+        return r;
+    if (wide_at >> 32) /* no address for a 32-bit program */
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (at)
+        *at = (CUdeviceptr_v1)wide_at;
+    if (bytes)
+        *bytes = (unsigned)wide_bytes;
+    return CUDA_SUCCESS;
+}
+
 VF_EXPORT CUresult cuModuleGetFunctionCount(unsigned *count, CUmodule module)
 {
     CUresult r = enter("cuModuleGetFunctionCount", module);

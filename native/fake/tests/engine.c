@@ -3,12 +3,15 @@
  *
  *   engine work kernel_ns=N [sync=1]   launches for ever; ended by a signal
  *   engine full kernel_ns=N            launches into a full queue
+ *   engine threads kernel_ns=N         threads that do a bit of everything
  *   engine cost                        what a bare launch costs the host
  *
  * Each takes part in the card's time, says "ready", waits for a line of input
  * (time stands still until the last one got it), and then begins.
  */
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +30,14 @@ CUresult cuModuleLoadData(CUmodule *, const void *);
 CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
 CUresult cuStreamCreate(CUstream *, unsigned);
 CUresult cuStreamSynchronize(CUstream);
+CUresult cuStreamDestroy_v2(CUstream);
+CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned);
+CUresult cuCtxGetCurrent(CUcontext *);
+CUresult cuEventCreate(CUevent *, unsigned);
+CUresult cuEventRecord(CUevent, CUstream);
+CUresult cuEventSynchronize(CUevent);
+CUresult cuEventDestroy_v2(CUevent);
+CUresult cuLaunchHostFunc(CUstream, CUhostFn, void *);
 CUresult cuLaunchKernel(CUfunction, unsigned, unsigned, unsigned, unsigned,
                         unsigned, unsigned, unsigned, CUstream, void **,
                         void **);
@@ -109,6 +120,47 @@ static void cost(void)
     printf("{\"launch_ns\": %" PRIu64 "}\n", best / 900);
 }
 
+static void note(void *count) { atomic_fetch_add((_Atomic int *)count, 1); }
+
+static void *busy_thread(void *context)
+{
+    static _Atomic int notes;
+    CUstream own;
+    CUevent event;
+    must(cuCtxSetCurrent(context), "cuCtxSetCurrent");
+    must(cuStreamCreate(&own, 1), "cuStreamCreate");
+    must(cuEventCreate(&event, 0), "cuEventCreate");
+    void *params[] = {&kernel_ns};
+    for (int i = 0; i < 3000; i++) {
+        must(cuLaunchKernel(spin, 1, 1, 1, 32, 1, 1, 0, i % 3 ? own : stream,
+                            params, NULL), "cuLaunchKernel");
+        must(cuEventRecord(event, own), "cuEventRecord");
+        must(cuStreamWaitEvent(stream, event, 0), "cuStreamWaitEvent");
+        if (i % 50 == 0)
+            must(cuLaunchHostFunc(own, note, &notes), "cuLaunchHostFunc");
+        if (i % 100 == 0)
+            must(cuEventSynchronize(event), "cuEventSynchronize");
+    }
+    must(cuStreamSynchronize(own), "cuStreamSynchronize");
+    must(cuEventDestroy_v2(event), "cuEventDestroy");
+    must(cuStreamDestroy_v2(own), "cuStreamDestroy");
+    return NULL;
+}
+
+static void run_threads(void)
+{
+    pthread_t threads[4];
+    CUcontext context;
+    must(cuCtxGetCurrent(&context), "cuCtxGetCurrent");
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, busy_thread, context);
+    vxfake_leave(); /* this thread waits outside the driver */
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    must(cuCtxSynchronize(), "cuCtxSynchronize");
+    puts("{\"threads\": 4}");
+}
+
 static void set_option(const char *word)
 {
     const char *at = strchr(word, '=');
@@ -124,7 +176,8 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         void (*run)(void);
-    } verbs[] = {{"work", work}, {"full", fill_queue}, {"cost", cost}};
+    } verbs[] = {{"work", work}, {"full", fill_queue}, {"cost", cost},
+                 {"threads", run_threads}};
     for (int i = 2; i < argc; i++)
         set_option(argv[i]);
     for (size_t i = 0; argc > 1 && i < sizeof verbs / sizeof *verbs; i++) {

@@ -10,12 +10,13 @@ import pytest
 from tests.native.cards import FAKE, Cards
 from tests.native.conftest import MakeCards
 from tests.native.fake.conftest import StartGuest
-from tests.native.fake.driver import INVALID_VALUE, MIB, NOT_INITIALIZED
+from tests.native.fake.driver import INVALID_HANDLE, INVALID_VALUE, MIB, NOT_FOUND, NOT_INITIALIZED
 from tests.native.fake.guest import Guest
 from tests.native.fake.work import NON_BLOCKING, NOT_PERMITTED, NOT_READY
 
 Client = Callable[..., subprocess.Popen[str]]
 MakeWorker = Callable[..., Guest]
+INVALID_IMAGE = 200
 WORK = "from tests.native.fake.work import Work; w = Work(cuda)"
 
 
@@ -249,3 +250,25 @@ def test_streams_of_threads_are_their_own(make_cards: MakeCards, worker: MakeWor
     assert guest(f"cuda.call('cuStreamQuery', w.stream({NON_BLOCKING}))") == 0
     guest("ctypes.c_uint32.from_address(at).value = 1")
     assert guest("cuda.call('cuStreamSynchronize_ptsz', 0)") == 0
+
+
+def test_linked_images_load_and_modules_tell_their_parts(make_cards: MakeCards, worker: MakeWorker) -> None:
+    guest = worker(make_cards(clock="virtual"))
+    guest("from tests.native.cuda_client import kernels; state = ctypes.c_void_p()")
+    guest("cuda.must('cuLinkCreate_v2', 0, None, None, ctypes.byref(state))")
+    guest("ptx = kernels(); image, size = ctypes.c_uint64(), ctypes.c_size_t()")
+    guest("cuda.must('cuLinkAddData_v2', state, 1, ptx, len(ptx) - 1, None, 0, None, None)")
+    guest("cuda.must('cuLinkComplete', state, ctypes.byref(image), ctypes.byref(size))")
+    guest("m = cuda.out('cuModuleLoadData', image.value); cuda.must('cuLinkDestroy', state)")
+    assert guest("cuda.out('cuModuleGetFunctionCount', m) & 0xffffffff") == 2
+    assert guest("cuda.call('cuModuleGetGlobal_v2', None, ctypes.byref(size), m, b'vx_sink'), size.value") == [0, 4]
+    assert guest("cuda.call('cuModuleGetFunction', ctypes.byref(image), m, b'none')") == NOT_FOUND
+    assert guest("cuda.call('cuModuleLoadData', ctypes.byref(image), b'rubbish' * 9)") == INVALID_IMAGE
+    assert guest("cuda.call('cuModuleUnload', m), cuda.call('cuModuleUnload', m)") == [0, INVALID_HANDLE]
+
+
+@pytest.mark.parametrize("clock", ["real", "virtual"])
+def test_threads_may_do_everything_at_once(make_cards: MakeCards, client: Client, clock: str) -> None:
+    busy = client(make_cards(clock=clock), "engine", "threads", "kernel_ns=2000")
+    begin(busy)
+    assert hear(busy) == {"threads": 4}
