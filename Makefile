@@ -35,31 +35,33 @@ fleet: $(VENV)/.demo ui  ## a stack with 1,000 simulated devices, to look at
 status:  ## what runs, and where
 	@exec $(PY) -m config.stack status --var $(VAR)
 
-native:  ## build native/build/libvxpu.so
-	@$(MAKE) -s -C native
+native:  ## build the limiter, its shim and the simulated driver into native/build
+	@$(MAKE) -s -j 2 -C native
+
+native-tests:
+	@$(MAKE) -s -j 2 -C native all tests
 
 ui: $(UI)  ## build the web console (with the machine's Node >= 20.19, or one from PyPI)
 
 # ---- to develop it ----
 
-test: $(VENV)/.dev native ui  ## everything needed for the tests, and the tests
+test: $(VENV)/.dev native-tests ui  ## everything needed for the tests, and the tests
 	@exec $(PY) -m tests.lanes fast alone web browser
 
 quick: $(VENV)/.dev $(MODULES)  ## style, the pure rooms, the wire, the command line, the house rules (< 60 s)
 	@$(PY) -m ruff check .
 	@exec $(PY) -m tests.lanes quick
 
-soak: $(VENV)/.dev native  ## the long form of every proof
+soak: $(VENV)/.dev native-tests  ## the long form of every proof
 	@exec $(PY) -m tests.lanes soak
 
 screenshots: $(VENV)/.dev native ui  ## every page of the console as a picture, in var/screenshots
 	@exec $(PY) -m tests.screenshots
 
-gpu-check: $(VENV)/.dev native  ## ten minutes on a real card (or on a simulated one), JSON lines and a summary
-	@$(MAKE) -s -C native tests
+gpu-check: $(VENV)/.dev native-tests  ## ten minutes on a real card (or on a simulated one), JSON lines and a summary
 	@exec $(PY) -m tests.gpu_check $(GPU_CHECK)
 
-bench: $(VENV)/.dev native ui  ## the figures of docs/performance.md
+bench: $(VENV)/.dev native-tests ui  ## the figures of docs/performance.md
 	@exec $(PY) -m tests.bench
 
 LINT := style types imports migrations schema docs ui
@@ -139,4 +141,4 @@ $(UI): $(UI_SOURCES) deploy/ship_ui.mjs $(MODULES)
 	@$(NODE) node deploy/ship_ui.mjs
 	@touch $@
 
-.PHONY: help demo run fleet status native ui test quick soak screenshots gpu-check bench lint fmt openapi types pins clean $(LINT:%=lint-%)
+.PHONY: help demo run fleet status native native-tests ui test quick soak screenshots gpu-check bench lint fmt openapi types pins clean $(LINT:%=lint-%)
