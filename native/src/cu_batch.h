@@ -34,8 +34,17 @@ extern pthread_mutex_t vx_batch_lock;
 extern unsigned vx_batch_count;
 struct vx_batch *vx_batch_at(unsigned place);
 
+void vx_batch_drop_locked(struct vx_batch *b);
+/* Without a measurement: what was spent of its credit is what it took. */
+void vx_batch_charge_blind(const struct vx_batch *b);
+void vx_batch_count_measured(int device, int64_t ns);
+
+/* cu_reap.c */
+void vx_reap_after_fork(void);
+
 /* cu_window.c; under the lock. */
 bool vx_window_holds_locked(CUstream stream);
+void vx_window_free_locked(CUstream stream);
 void vx_window_after_fork(void);
 
 #endif

@@ -42,6 +42,8 @@ struct vx_batch *vx_flight_open(const struct vx_batch_order *order,
 /* Does nothing when it is no more the same batch, or is closed already. */
 void vx_flight_close(struct vx_batch *b, uint64_t serial,
                      const struct vx_batch_end *end);
+/* Without an end: what it took will not be known, its credit stays charged. */
+void vx_flight_abandon(struct vx_batch *b, uint64_t serial);
 /*
  * Closes every open batch that this thread can: before it synchronises, and
  * before work in between that is not the slice's own time.

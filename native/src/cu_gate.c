@@ -1,5 +1,6 @@
 #include "cu_gate.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@ static const int64_t CREDIT_NS = 200000;
 static const int64_t UNKNOWN_NS = 1000000;
 /* A waiter looks again at least this often: resize and pause are noticed. */
 static const uint64_t LOOK_NS = 20000000;
+static const uint64_t SHORTEST_NAP_NS = 10000;
 /* Nothing of ours runs for this long: what is queued waits for the host. */
 static const uint64_t QUIET_NS = 250000000;
 /* Even what runs may wait for a word that the host has yet to write. */
@@ -53,6 +55,35 @@ static void close_own_lanes(void)
 {
     for (int i = 0; i < VX_LANES; i++)
         close_lane(&vx_lanes[i]);
+}
+
+/*
+ * A thread ends with a credit. Its default streams end with it and the driver
+ * may not be asked any more; in other streams someone else ends the batch.
+ */
+static void thread_ends(void *lanes)
+{
+    for (struct vx_lane *l = lanes; l < (struct vx_lane *)lanes + VX_LANES; l++)
+        if (l->epoch && l->batch && (l->stream == CU_STREAM_PER_THREAD ||
+                                     l->stream == CU_STREAM_LEGACY))
+            vx_flight_abandon(l->batch, l->serial);
+}
+
+static pthread_key_t thread_key;
+static pthread_once_t thread_once = PTHREAD_ONCE_INIT;
+
+static void make_key(void)
+{
+    pthread_key_create(&thread_key, thread_ends);
+}
+
+static void watch_thread(void)
+{
+    static __thread bool watched;
+    if (watched)
+        return;
+    pthread_once(&thread_once, make_key);
+    watched = pthread_setspecific(thread_key, vx_lanes) == 0;
 }
 
 void vx_gate_void(void)
@@ -110,6 +141,13 @@ void vx_gate_forget_device(int device)
     vx_flight_forget_device(device);
 }
 
+/* Never so short that many waiters do nothing but wake. */
+static void nap(uint64_t ns)
+{
+    ns = ns < SHORTEST_NAP_NS ? SHORTEST_NAP_NS : ns;
+    vx_sleep_ns(ns < LOOK_NS ? ns : LOOK_NS);
+}
+
 /* Sleeps until the budget is positive. False: the lease is gone. */
 static bool wait_for_budget(int device, uint64_t *waited_ns)
 {
@@ -123,7 +161,7 @@ static bool wait_for_budget(int device, uint64_t *waited_ns)
         if (ns == 0)
             break;
         VX_CRASH("gate.asleep");
-        vx_sleep_ns(ns < LOOK_NS ? ns : LOOK_NS);
+        nap(ns);
         now = vx_now_ns();
     }
     *waited_ns = now - start;
@@ -187,6 +225,7 @@ static enum vx_turn open_lane(struct vx_lane *l, CUstream stream, uint64_t key,
 {
     int64_t cost, credit = vx_flight_without_gain(device, CREDIT_NS);
     unsigned samples = vx_cost_get(key, &cost);
+    watch_thread();
     if (samples == 0)
         cost = UNKNOWN_NS;
     bool last = is_sample(samples) || 2 * cost > credit;
@@ -294,7 +333,7 @@ static CUresult wait_for_copies(int device, uint64_t bytes)
         if (ns == 0)
             break;
         VX_CRASH("copy.asleep");
-        vx_sleep_ns(ns < LOOK_NS ? ns : LOOK_NS);
+        nap(ns);
     }
     vx_copy_debit(&b, bytes);
     return CUDA_SUCCESS;

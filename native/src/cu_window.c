@@ -26,7 +26,7 @@ bool vx_window_holds_locked(CUstream stream)
     return false;
 }
 
-static void free_locked(CUstream stream)
+void vx_window_free_locked(CUstream stream)
 {
     for (unsigned i = 0; i < held_count; i++)
         if (held[i] == stream)
@@ -44,7 +44,7 @@ void vx_flight_hold_stream(CUstream stream)
 void vx_flight_free_stream(CUstream stream)
 {
     pthread_mutex_lock(&vx_batch_lock);
-    free_locked(stream);
+    vx_window_free_locked(stream);
     pthread_mutex_unlock(&vx_batch_lock);
 }
 
@@ -94,7 +94,7 @@ static bool has_begun(struct vx_batch *b)
     /* It was behind the host's turn, and that is over. */
     if (b->begun && b->held) {
         b->held = false;
-        free_locked(b->order.stream);
+        vx_window_free_locked(b->order.stream);
     }
     return b->begun;
 }

@@ -110,6 +110,9 @@ int64_t vx_bucket_refill(const struct vx_bucket *b, uint64_t now)
          */
         if (step > VX_BURST_NS && atomic_load(&b->usage->budget_ns) < cap)
             step = VX_BURST_NS;
+        /* Too short to earn a nanosecond: taken, it would be lost. */
+        if (vx_bucket_earned(b, step, now) == 0 && rate(b, now) != 0)
+            break;
         pour(b, last, step, now);
     }
     int64_t budget = atomic_load(&b->usage->budget_ns);

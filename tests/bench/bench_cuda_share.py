@@ -17,7 +17,7 @@ SECONDS = 30
 
 def show(name: str, tenants: list[tuple[int, dict[str, int]]], seconds: int) -> None:
     with tempfile.TemporaryDirectory(prefix="vxpu-bench-") as folder, Stage(Path(folder)) as stage:
-        there = [stage.steady(share, ms=1000 * (seconds + 8), **options) for share, options in tenants]
+        there = [stage.steady(share, ms=1000 * (seconds + 12), **options) for share, options in tenants]
         stage.watch(seconds, warm=8)
         got = [stage.got(tenant) for tenant in there]
         jitter = [stage.jitter(tenant) for tenant in there]

@@ -39,9 +39,9 @@ class Tenant:
 class Stage:
     """A card on a virtual clock; leave it and every program on it ends."""
 
-    def __init__(self, folder: Path, *, gain: bool = True, **card: int | str) -> None:
+    def __init__(self, folder: Path, *, gain: bool = True) -> None:
         self.folder = folder
-        self.cards = Cards(folder / "cards", clock="virtual", **card)
+        self.cards = Cards(folder / "cards", clock="virtual")
         self.tenants: list[Tenant] = []
         self.times: list[int] = []
         self.gain = gain

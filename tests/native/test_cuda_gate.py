@@ -69,9 +69,7 @@ def test_pause_holds_every_launch_and_lets_go_within_50_ms(make_stage: MakeStage
     stage.sleep(SECOND_NS)
     tenant.region.set(pause=1)
     stage.sleep(NOTICED_NS)
-    busy = stage.busy_by_pid()
-    stage.sleep(2 * SECOND_NS)
-    assert stage.busy_by_pid() == busy
+    assert share_of(stage, tenant, 2 * SECOND_NS) == 0
     launches = tenant.region.usage("launches")
     tenant.region.set(pause=0)
     stage.sleep(NOTICED_NS)
@@ -141,8 +139,9 @@ def test_copies_keep_to_their_share_of_the_bus(make_stage: MakeStage, sync: int)
     stage = make_stage()
     stage.cards.set(copy_bytes_per_second=25 << 30)
     tenant = stage.slice(1000, copy_bytes_per_second=1 << 30)
-    out = stage.finish(stage.start(tenant, "copies", ms=500, bytes=MIB, sync=sync))
-    rate = out["bytes"] * SECOND_NS / out["wall_ns"]
+    out = stage.finish(stage.start(tenant, "copies", ms=1000, bytes=MIB, sync=sync))
+    burst = (1 << 30) // 50  # of 20 ms, which may be had at once
+    rate = (out["bytes"] - burst) * SECOND_NS / out["wall_ns"]
     assert rate == pytest.approx(1 << 30, rel=0.03)
     assert tenant.region.usage("copied_bytes") == out["bytes"]
 

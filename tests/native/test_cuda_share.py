@@ -28,7 +28,7 @@ SCENARIOS: dict[str, list[tuple[int, dict[str, int]]]] = {
     "30_70_lognormal_2ms": [(300, {"ns": 2 * MS, "sigma": 1000}), (700, {"ns": 2 * MS, "sigma": 1000, "seed": 2})],
     "15_25_60_async": [(150, SHORT), (250, {"ns": 5 * MS}), (600, {"ns": 20 * MS})],
     "25x4_async": [(250, SHORT), (250, {"ns": MS}), (250, {"ns": 5 * MS}), (250, {"ns": 20 * MS})],
-    "alone_30_four_threads_three_streams": [(300, {"ns": MS // 5, "threads": 4, "streams": 3})],
+    "alone_30_four_threads_three_streams": [(300, {"ns": 2 * MS, "threads": 4, "streams": 3})],
     "alone_30_small_and_seldom": [(300, {"ns": 20_000, "gap_us": 10})],
     "alone_30_one_block": [(300, {"ns": 5 * MS, "grid": 1, "block": 1024})],
     "alone_30_a_grid_of_billions": [(300, {"ns": MS // 5, "grid": 2_147_483_647, "block": 1})],
