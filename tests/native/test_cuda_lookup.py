@@ -151,6 +151,12 @@ def test_many_threads_look_up_at_once(both: tuple[Cards, Region]) -> None:
         assert found == [f"{OURS} cuMemAlloc_v2"] * 16
 
 
+def test_plugins_that_look_up_while_they_load_hang_nobody(both: tuple[Cards, Region]) -> None:
+    cards, region = both
+    command = [str(BUILD / "tests/cuda_storm"), str(BUILD / "tests/libcudastorm.so"), "100"]
+    assert answers(command, cards.env(region)) == ["done"]
+
+
 def ask_the_newer_driver(cards: Cards, region: Region, how: str, question: str) -> str:
     env = cards.env(region) | {"LD_LIBRARY_PATH": str(BUILD / "tests/newer")}
     (answer,) = answers([str(BUILD / "tests/cuda_lookup"), how], env, question)
