@@ -36,6 +36,15 @@ class Tenant:
     busy: list[int] = field(default_factory=list)  # running total at each tick
 
 
+def end(process: subprocess.Popen[str]) -> None:
+    """Kill it, wherever it is."""
+    process.kill()
+    process.wait()
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            pipe.close()
+
+
 class Stage:
     """A card on a virtual clock; leave it and every program on it ends."""
 
@@ -54,12 +63,11 @@ class Stage:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
         for process in [self.hand, *(guest for tenant in self.tenants for guest in tenant.guests)]:
-            process.kill()
-            process.wait()
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    pipe.close()
+            end(process)
 
     def _answer(self) -> int:
         assert self.hand.stdout is not None

@@ -6,7 +6,6 @@ import statistics
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -38,7 +37,12 @@ SCENARIOS: dict[str, list[tuple[int, dict[str, int]]]] = {
 @pytest.fixture
 def make_stage(tmp_path: Path) -> Iterator[MakeStage]:
     with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(Stage(tmp_path, **options))
+
+        def make(name: str = "stage", **options: bool) -> Stage:
+            (tmp_path / name).mkdir()
+            return stack.enter_context(Stage(tmp_path / name, **options))
+
+        yield make
 
 
 @pytest.mark.native
@@ -124,7 +128,3 @@ def test_work_behind_the_host_is_not_waited_for(make_stage: MakeStage, pattern: 
     stage = make_stage()
     out = stage.finish(stage.start(stage.slice(1000), pattern, ns=MS, count=50))
     assert out["launches"] >= 50
-
-
-def answers(out: dict[str, Any]) -> int:
-    return int(out["answer"])
