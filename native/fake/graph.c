@@ -81,6 +81,7 @@ static void free_node(CUgraphNode node)
 
 void vf_graph_free(CUgraph graph)
 {
+    vf_graph_drop_objects(graph);
     for (size_t i = 0; i < graph->count; i++)
         free_node(graph->nodes[i]);
     free(graph->nodes);
@@ -371,6 +372,7 @@ CUresult vf_graph_copy(CUgraph graph, CUgraph *out)
         vf_graph_free(copy);
     if (r)
         return r;
+    vf_graph_share_objects(graph, copy);
     copy->has_memory = graph->has_memory;
     copy->next_node = (unsigned)copy->count;
     *out = copy;

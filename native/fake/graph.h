@@ -72,6 +72,10 @@ CUresult vf_node_set(CUgraphNode node, const CUgraphNodeParams *params);
 /* The clone in `graph`, or in its child graphs, of a node. */
 CUgraphNode vf_graph_clone_of(CUgraph graph, uint64_t origin);
 
+/* user_object.c: a copy holds what its graph holds, until it is freed. */
+void vf_graph_share_objects(CUgraph from, CUgraph to);
+void vf_graph_drop_objects(CUgraph graph);
+
 /* graph_plan.c: the graph as commands. Lock held. */
 struct vf_plan *vf_plan_make(const struct vf_card *card, CUgraph graph);
 void vf_plan_drop(struct vf_plan *plan);

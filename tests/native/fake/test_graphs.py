@@ -220,3 +220,11 @@ def test_an_executable_graph_may_go_while_it_runs(worker: Guest) -> None:
     worker("cuda.must('cuGraphLaunch', x, s); cuda.must('cuGraphExecDestroy', x); cuda.must('cuGraphDestroy', g)")
     assert worker("cuda.call('cuStreamSynchronize', s), list(cuda.read(at, 8))") == [0, [9] * 8]
     assert worker("cuda.call('cuStreamDestroy_v2', s), cuda.call('cuStreamQuery', s)") == [0, INVALID_HANDLE]
+
+
+def test_a_user_object_lives_as_long_as_its_graphs(worker: Guest) -> None:
+    worker("from tests.native.fake.work import HOST_FUNCTION; gone = HOST_FUNCTION(lambda _: w.heard.append('gone'))")
+    worker("o = cuda.out('cuUserObjectCreate', None, gone, 1, 1); g = w.graph_of(1)")
+    worker("cuda.must('cuGraphRetainUserObject', g, o, 1, 1); x = w.exec_of(g); cuda.must('cuGraphDestroy', g)")
+    assert worker("w.timed_graph(x, s), w.heard") == [pytest.approx(1, abs=0.01), []]
+    assert worker("cuda.call('cuGraphExecDestroy', x), w.heard") == [0, ["gone"]]
