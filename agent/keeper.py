@@ -139,7 +139,11 @@ class Keeper:
         self.state.put(record)
         holder = self.enforcer.prepare(record.spec, None)
         self.at("slice.made")
-        terms = Terms(record.share_permille, record.memory_mib, record.compute_units, record.token)
+        # Of an instance of a cut card the driver tells no process's time: unknown is not zero.
+        is_read = record.card is None or record.card.mode != "mig"
+        terms = Terms(
+            record.share_permille, record.memory_mib, record.compute_units, record.token, is_read=is_read
+        )  # fmt: skip
         self.books.open(lease.lease_id, self.gauge.read(record) or Counters(0), terms, window_s=self.window_s)
         self._watch(record)
         self.at("slice.metered")

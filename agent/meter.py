@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Self
 
 from vxpu.states import LeaseState
-from vxpu.units import MIB
+from vxpu.units import MIB, WHOLE_PERMILLE
 
 SECOND_NS = 1_000_000_000
 FORMER_NAMES = {"cpu_ns": "compute_ns", "host_idle_ns": "idle_ns", "host_total_ns": "whole_ns"}
@@ -41,7 +41,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What the slice may take from a sample on. `open` False: the gate is closed, nothing is granted."""
+    """What the slice may take from a sample on. `open` False: the gate is closed, nothing is granted.
+
+    `is_read` False: the device cannot tell what is used of it.
+    """
 
     share_permille: int
     memory_mib: int
@@ -49,6 +52,7 @@ class Terms:
     token: int
     open: bool = True
     state: LeaseState = LeaseState.READY
+    is_read: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Window:
     window_s: int
     token: int
     granted_permille_s: int
-    used_permille_s: int
+    used_permille_s: int | None
     granted_mib_s: int
     peak_mib: int
     throttled_ms: int
@@ -90,7 +94,10 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """Remainders: compute_ns x 1000 below compute_units x 1e9; permille-ns and MiB-ns below 1e9; ns below 1e6."""
+    """Remainders: compute_ns x 1000 below compute_units x 1e9; permille-ns and MiB-ns below 1e9; ns below 1e6.
+
+    `used` may be more: what a window could not hold (see `_close`).
+    """
 
     used: int = 0
     granted: int = 0
@@ -214,6 +221,10 @@ def _less(total: Tally, done: Tally) -> Tally:
 def _close(meter: Meter, window_s: int) -> tuple[Meter, Window]:
     tally, terms, carry = meter.tally, meter.terms, meter.carry
     used, used_rest = divmod(tally.compute_ns * 1000 + carry.used, terms.compute_units * SECOND_NS)
+    # A card's driver samples by periods of its own, so a window may be told of the end of the one before it. Nobody can
+    # have more than the device: what is over belongs next door.
+    over = max(0, used - WHOLE_PERMILLE * window_s)
+    used, used_rest = used - over, used_rest + over * terms.compute_units * SECOND_NS
     granted, granted_rest = divmod(tally.granted_permille_ns + carry.granted, SECOND_NS)
     mib, mib_rest = divmod(tally.granted_mib_ns + carry.mib, SECOND_NS)
     throttled, throttled_rest = divmod(tally.throttled_ns + carry.throttled, 1_000_000)
@@ -222,7 +233,7 @@ def _close(meter: Meter, window_s: int) -> tuple[Meter, Window]:
         window_s=window_s,
         token=terms.token,
         granted_permille_s=granted,
-        used_permille_s=used,
+        used_permille_s=used if terms.is_read else None,
         granted_mib_s=mib,
         peak_mib=-(-tally.peak_bytes // MIB),
         throttled_ms=throttled,
