@@ -74,7 +74,7 @@ static CUresult take_pitch(struct piece *p)
 /* In pools bytes count as they are; spilled, as memory of their own. */
 static CUresult take_async(struct piece *p)
 {
-    p->bytes = p->size = own(p->size);
+    p->bytes = p->size = own(own(p->size)); /* twice: just below 1 MiB */
     if (roll(2))
         return cuMemAllocFromPoolAsync((CUdeviceptr *)&p->value, p->size, pool,
                                        stream);

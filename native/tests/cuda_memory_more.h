@@ -161,6 +161,51 @@ static CUresult do_end_capture(void)
     return keep(err, word[1], (uintptr_t)g, 0);
 }
 
+/* "multicast mc 64m": over one card, bound to by "multicast-bind mc h" */
+static CUresult do_multicast(void)
+{
+    CUmemGenericAllocationHandle mc = 0;
+    CUmulticastObjectProp p = {.numDevices = 1, .size = number(word[2])};
+    p.handleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+    CUresult err = cuMulticastCreate(&mc, &p);
+    if (err == CUDA_SUCCESS)
+        err = cuMulticastAddDevice(mc, 0);
+    return keep(err, word[1], mc, number(word[2]));
+}
+
+static CUresult do_multicast_bind(void)
+{
+    return cuMulticastBindMem(thing(word[1])->value, 0, thing(word[2])->value,
+                              0, thing(word[2])->bytes, 0);
+}
+
+/* "external x h": the memory of a handle, by a descriptor; "x" its mapping */
+static CUresult do_external(void)
+{
+    int fd = -1;
+    CUexternalMemory memory = NULL;
+    CUdeviceptr at = 0;
+    CUresult err = cuMemExportToShareableHandle(
+        &fd, thing(word[2])->value, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+        0);
+    CUDA_EXTERNAL_MEMORY_HANDLE_DESC d = {
+        .type = CU_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD,
+        .size = thing(word[2])->bytes};
+    CUDA_EXTERNAL_MEMORY_BUFFER_DESC b = {.size = d.size};
+    d.handle.fd = fd;
+    if (err == CUDA_SUCCESS)
+        err = cuImportExternalMemory(&memory, &d);
+    if (err == CUDA_SUCCESS)
+        err = cuExternalMemoryGetMappedBuffer(&at, memory, &b);
+    thing(word[1])->at = (uintptr_t)memory;
+    return keep(err, word[1], at, d.size);
+}
+
+static CUresult do_external_destroy(void)
+{
+    return cuDestroyExternalMemory(pointer(thing(word[1])->at));
+}
+
 static nvmlDevice_t nvml_device(void)
 {
     nvmlDevice_t device = NULL;
@@ -220,6 +265,9 @@ static CUresult do_nvml_utilization(void)
         {"capture", do_capture}, {"end-capture", do_end_capture},            \
         {"nvml-memory", do_nvml_memory}, {"nvml-room", do_nvml_room},        \
         {"nvml-processes", do_nvml_processes},                               \
+        {"multicast", do_multicast}, {"external", do_external},              \
+        {"multicast-bind", do_multicast_bind},                               \
+        {"external-destroy", do_external_destroy},                           \
         {"nvml-utilization", do_nvml_utilization}
 
 #endif

@@ -1,9 +1,13 @@
 """What a slice sees of a card: CUDA's and NVML's memory, processes and utilisation (cases 1, 9, 16)."""
 
+import subprocess
+import time
+
 import pytest
 
 from tests.native.card_guest import OK, Guest
 from tests.native.conftest import CardRegion
+from tests.native.guests import BUILD
 from tests.native.region import MIB
 
 CARD = 24 * 1024 * MIB
@@ -100,3 +104,31 @@ def test_nvml_of_a_card_of_another_slice_is_left_as_it_is(card_region: CardRegio
         guest.do("context 0")
         assert guest.figures("nvml-memory 0")[0] == 64 * MIB
         assert guest.figures("nvml-memory 1")[0] == CARD
+
+
+def busy_card(guest: Guest) -> int:
+    """Waits until NVML's samples show work; what it shows then."""
+    while guest.figures("nvml-utilization 0")[0] == 0:
+        time.sleep(0.05)
+    return guest.figures("nvml-utilization 0")[0]
+
+
+def work(env: dict[str, str]) -> subprocess.Popen[bytes]:
+    command = [str(BUILD / "tests/cuda_work"), "steady", "ms=20000"]
+    return subprocess.Popen(command, env=env, stdout=subprocess.DEVNULL)
+
+
+def test_others_use_of_the_card_does_not_show(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB, share=500)
+    with Guest(cards.env(None)) as bare, Guest(cards.env(region)) as guest, work(cards.env(None)) as other:
+        guest.do("context 0")
+        assert busy_card(bare) > 0
+        assert guest.figures("nvml-utilization 0") == (0, 0)
+        other.kill()
+
+
+def test_utilisation_is_the_slices_use_over_its_share(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB, share=10)
+    with Guest(cards.env(region)) as guest, work(cards.env(region)) as own:
+        assert busy_card(guest) == 100  # one per cent of the card is all of it
+        own.kill()

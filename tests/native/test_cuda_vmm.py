@@ -80,3 +80,22 @@ def test_two_releases_too_many_are_the_drivers_to_refuse(card_region: CardRegion
         guest.do("context 0", "handle a 8m 0", "handle-release a")
         assert guest.do("handle-release a")[0] not in {OK, OUT_OF_MEMORY}
         assert region.used() == 0
+
+
+def test_memory_bound_to_a_multicast_object_stays_charged_with_it(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB)
+    with Guest(cards.env(region)) as guest:
+        assert guest.do("context 0", "handle a 8m 0", "multicast mc 8m", "multicast-bind mc a") == [OK] * 4
+        assert guest.do("handle-release a") == [OK]
+        assert region.used() == 8 * MIB
+        assert guest.do("handle-release mc") == [OK]
+        assert (region.used(), region.unknown_frees()) == (0, 0)
+
+
+def test_external_memory_is_another_ones(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB)
+    with Guest(cards.env(region)) as guest:
+        assert guest.do("context 0", "handle a 40m 0", "external x a") == [OK] * 3
+        assert region.used() == 40 * MIB
+        assert guest.do("free x", "external-destroy x", "handle-release a") == [OK] * 3
+        assert (region.used(), region.unknown_frees()) == (0, 0)
