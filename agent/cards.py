@@ -213,9 +213,13 @@ class Cards:
         at_ns = now_ns - lag_ns if 0 <= lag_ns <= LONGEST_LAG_NS else now_ns
         for lease_id, had_ns in had.items():
             one = self._slices.get(lease_id)
-            if one is not None and one.is_limited:
+            if one is None or not one.is_limited:
+                continue
+            try:
                 self._publish(one, meter, had_ns, at_ns=at_ns, now_ns=now_ns)
-                self._judge(one, had_ns, now_ns)
+            except OSError as error:  # its region went away under us: the others' did not
+                self._say_once(f"{lease_id}: {error}")
+            self._judge(one, had_ns, now_ns)
 
     def _publish(self, one: Watched, meter: CardMeter, had_ns: int, *, at_ns: int, now_ns: int) -> None:
         """`at_ns` is when the driver's last sample ended: so far the two meters can be compared."""
@@ -292,7 +296,8 @@ class Cards:
         idle = max(0, idle_permille(demands) - self._foreign_permille.get(key, 0))
         for one, permille in zip(sharers, lend(demands, idle_permille=idle), strict=True):
             if permille or one.lent_permille:
-                self._enforcer.region(one.spec).lend(permille, until_ns=now_ns + LOAN_NS if permille else 0)
+                with contextlib.suppress(FileNotFoundError):
+                    self._enforcer.region(one.spec).lend(permille, until_ns=now_ns + LOAN_NS if permille else 0)
             one.lent_permille = permille
         return any(demand.waits for demand in demands)
 
