@@ -1,13 +1,15 @@
 """What a slice sees of a card: CUDA's and NVML's memory, processes and utilisation (cases 1, 9, 16)."""
 
 import subprocess
+import sys
 import time
+import uuid
 
 import pytest
 
-from tests.native.card_guest import OK, Guest
+from tests.native.card_guest import OK, OUT_OF_MEMORY, Guest
 from tests.native.conftest import CardRegion
-from tests.native.guests import BUILD
+from tests.native.guests import BUILD, run
 from tests.native.region import MIB
 
 CARD = 24 * 1024 * MIB
@@ -69,6 +71,29 @@ def test_limits_follow_the_card_however_devices_are_listed(card_region: CardRegi
         assert guest.figures("total 0") == ((64, 32)[first] * MIB,)
         assert guest.do("context 0", "alloc a 8m") == [OK, OK]
         assert region.used(device=first) == 8 * MIB
+
+
+MAKE_MIG_DEVICE = """
+import pynvml as n
+n.nvmlInit()
+card = n.nvmlDeviceGetHandleByIndex(0)
+n.nvmlDeviceSetMigMode(card, 1)
+n.nvmlGpuInstanceCreateComputeInstance(n.nvmlDeviceCreateGpuInstance(card, 14), 0)
+print(n.nvmlDeviceGetUUID(n.nvmlDeviceGetMigDeviceHandleByIndex(card, 0)))
+"""
+
+
+def test_limits_follow_a_mig_device_by_its_uuid(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB)
+    made = run([sys.executable, "-W", "ignore", "-c", MAKE_MIG_DEVICE], cards.env(None))
+    name = made.stdout.strip()
+    with Guest(cards.env(region, CUDA_VISIBLE_DEVICES=name)) as guest:
+        assert guest.do("context 0") == [OUT_OF_MEMORY]  # the slice has the card, which this is not
+    words = uuid.UUID(name.removeprefix("MIG-")).bytes
+    region.set(uuid_high=int.from_bytes(words[:8]), uuid_low=int.from_bytes(words[8:]))
+    with Guest(cards.env(region, CUDA_VISIBLE_DEVICES=name)) as guest:
+        assert guest.figures("total 0") == (64 * MIB,)
+        assert guest.do("context 0", "alloc a 64m", "alloc b 1") == [OK, OK, OUT_OF_MEMORY]
 
 
 def test_an_empty_list_of_devices_has_none(card_region: CardRegion) -> None:
