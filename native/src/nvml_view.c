@@ -58,11 +58,11 @@ int vx_nv_device(nvmlDevice_t device)
     int index = ask(device);
     if (index < 0)
         return -1;
-    nvmlDevice_t empty = NULL;
-    /* First come, first kept: a pair is never changed once it is read. */
-    if (atomic_load(&s->device) == NULL) {
+    /* First come, first kept: nobody else writes what one has taken. */
+    nvmlDevice_t none = NULL, taken = (nvmlDevice_t)(uintptr_t)1;
+    if (atomic_compare_exchange_strong(&s->device, &none, taken)) {
         atomic_store(&s->index, index);
-        atomic_compare_exchange_strong(&s->device, &empty, device);
+        atomic_store(&s->device, device);
     }
     return index;
 }
