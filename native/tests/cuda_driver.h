@@ -53,7 +53,6 @@ struct vx_test_driver {
     /* Only a simulated driver has these. */
     uint64_t (*now)(void);
     void (*nap)(uint64_t);
-    void (*join)(void);
 };
 
 static struct vx_test_driver cu;

@@ -325,6 +325,31 @@ static void forks(void)
     printf("child=%d ", status);
 }
 
+/* One thread, two cards, the default stream of each in turn. */
+static void two_cards(void)
+{
+    CUcontext contexts[2] = {context};
+    CUfunction spins[2] = {spin};
+    CUdevice second;
+    CUmodule module;
+    DO(cuDeviceGet(&second, 1));
+    DO(cuDevicePrimaryCtxRetain(&contexts[1], second));
+    DO(cuCtxSetCurrent(contexts[1]));
+    DO(cuModuleLoadData(&module, vx_test_kernels));
+    DO(cuModuleGetFunction(&spins[1], module, "vx_spin"));
+    uint64_t end = now_ns() + o.ms * 1000000;
+    for (uint64_t i = 0; now_ns() < end; i++) {
+        DO(cuCtxSetCurrent(contexts[i % 2]));
+        spin = spins[i % 2];
+        /* The second card gets kernels of half the length. */
+        vx_test_check(launch(NULL, o.ns >> i % 2), "launch", __LINE__);
+    }
+    for (int i = 0; i < 2; i++) {
+        DO(cuCtxSetCurrent(contexts[i]));
+        DO(cuCtxSynchronize());
+    }
+}
+
 /* How long the first call took, with all that the limiter does in it. */
 static void begin(void)
 {
@@ -340,25 +365,6 @@ static void once(void)
     DO(cuCtxSynchronize());
 }
 
-/*
- * Not a guest: the hands of a test in virtual time. Each line on stdin is a
- * number of nanoseconds to sleep; each answer is the time then.
- */
-static int clock_hand(void)
-{
-    char line[64];
-    vx_test_open_driver();
-    *(void **)&cu.join = vx_test_symbol(RTLD_DEFAULT, "vxfake_join");
-    cu.join();
-    setvbuf(stdout, NULL, _IOLBF, 0);
-    printf("%llu\n", (unsigned long long)now_ns());
-    while (fgets(line, sizeof line, stdin)) {
-        nap(strtoull(line, NULL, 0));
-        printf("%llu\n", (unsigned long long)now_ns());
-    }
-    return 0;
-}
-
 int main(int argc, char **argv)
 {
     static const struct {
@@ -368,9 +374,7 @@ int main(int argc, char **argv)
                     {"value", value}, {"host", host}, {"callback", callback},
                     {"copies", copies}, {"fills", fills}, {"once", once},
                     {"unknown", unknown}, {"fork", forks},
-                    {"start", begin}};
-    if (argc > 1 && strcmp(argv[1], "clock") == 0)
-        return clock_hand();
+                    {"start", begin}, {"cards", two_cards}};
     for (int i = 2; i < argc; i++)
         set_option(argv[i]);
     start();

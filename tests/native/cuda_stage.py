@@ -1,6 +1,6 @@
 """Tenants on one simulated card in virtual time, with the agent's gain loop: who gets how much of the card.
 
-The test takes part in the card's clock through a small program of its own (`cuda_work clock`): while Python thinks,
+The test takes part in the card's clock through a small program of its own (`cuda_clock`): while Python thinks,
 time stands still.
 """
 
@@ -22,6 +22,7 @@ SECOND_NS = 1_000_000_000
 TICK_NS = SECOND_NS // 2
 STEP_NS = 1_000_000
 WORK = str(BUILD / "tests/cuda_work")
+CLOCK = str(BUILD / "tests/cuda_clock")
 
 
 @dataclass
@@ -55,7 +56,7 @@ class Stage:
         self.times: list[int] = []
         self.gain = gain
         self.hand = subprocess.Popen(
-            [WORK, "clock"], env=self.cards.env(None), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [CLOCK], env=self.cards.env(None), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.now = self._answer()
 

@@ -6,8 +6,9 @@ import subprocess
 
 import pytest
 
-from tests.native.cuda_stage import SECOND_NS, Stage, Tenant
-from tests.native.guests import run_tool
+from tests.native.conftest import CardRegion
+from tests.native.cuda_stage import SECOND_NS, WORK, Stage, Tenant
+from tests.native.guests import run, run_tool
 from tests.native.region import MIB
 from tests.native.test_cuda_share import MakeStage, make_stage
 
@@ -169,3 +170,19 @@ def test_a_negative_budget_does_not_stick_after_a_resize(make_stage: MakeStage) 
         tenant.region.set(share_permille=share)
         stage.sleep(100 * MS)
     assert share_of(stage, tenant, SECOND_NS) == pytest.approx(900, abs=20)
+
+
+def test_one_thread_on_two_cards_is_charged_on_each(card_region: CardRegion) -> None:
+    cards, region = card_region(count=2, cards={"clock": "virtual"}, limit=1 << 30, share=300)
+    run_guest(["cards", f"ns={MS}", "ms=3000"], cards.env(region))
+    busy = [int(str(card["busy_ns"])) for card in cards.list()]
+    measured = [region.usage("measured_ns", device) for device in range(2)]
+    assert measured == pytest.approx(busy, rel=0.02)
+    # The first card's bucket holds the thread; the second one's kernels are half as long.
+    assert busy[0] == pytest.approx(0.3 * 3 * SECOND_NS, rel=0.05)
+    assert busy[1] == pytest.approx(busy[0] / 2, rel=0.05)
+
+
+def run_guest(words: list[str], env: dict[str, str]) -> None:
+    done = run([WORK, *words], env)
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
