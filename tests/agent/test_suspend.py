@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pytest
 
@@ -137,3 +138,35 @@ def test_a_suspended_slice_outlives_its_agent_and_comes_back_by_another(node: Ca
     ask(node, "lse_c", "ready")
     assert "1 process(es) put back" in node.wait_event("resumed:", "lse_c")
     assert program.poll() is None
+
+
+def test_a_suspended_slice_ends_like_any_other(node: CardNode) -> None:
+    node.make("lse_d")
+    program = node.client("lse_d", 200)
+    ask(node, "lse_d", "suspended")
+    node.wait_event("suspended:", "lse_d")
+    before = node.used_mib()
+    node.agent.peer.drop("lse_d")
+    node.agent.wait_state("gone", "lse_d")
+    assert program.wait(20) != 0
+    assert node.used_mib() <= before
+    assert not (node.agent.config.run_dir / "slices" / "lse_d").exists()
+
+
+def test_memory_that_is_anothers_by_now_keeps_it_suspended_until_there_is_room(tmp_path: Path) -> None:
+    with card_node(tmp_path / "node", memory_mib=1600) as node:
+        node.make("lse_a", memory_mib=1000)
+        node.make("lse_b", memory_mib=1500)
+        sleeper = node.client("lse_a", 500)
+        ask(node, "lse_a", "suspended")
+        node.wait_event("suspended:", "lse_a")
+        squatter = node.client("lse_b", 900)
+        ask(node, "lse_a", "ready")
+        assert "no room" in node.wait_event("resume_failed", "lse_a")
+        report = node.agent.peer.report("lse_a")
+        assert report is not None
+        assert (report.state, node.limits("lse_a").device[0].pause) == ("suspended", 1)
+        squatter.kill()
+        assert "1 process(es) put back" in node.wait_event("resumed:", "lse_a")
+        node.agent.wait_state("ready", "lse_a")
+        assert sleeper.poll() is None
