@@ -46,14 +46,21 @@ static CUevent take_one(struct home *h)
                                                                         : NULL;
 }
 
+/* NULL home: its context was forgotten meanwhile. */
 static void give_one(struct home *h, CUevent e)
 {
     if (!e)
         return;
-    if (h->free < POOL)
+    if (h && h->free < POOL)
         h->pool[h->free++] = e;
     else
         vx_cu()->cuEventDestroy_v2(e);
+}
+
+static struct home *home_of(const struct vx_event_pair *pair)
+{
+    struct home *h = &homes[pair->home];
+    return h->context == pair->context ? h : NULL;
 }
 
 bool vx_events_take(int device, struct vx_event_pair *pair)
@@ -62,6 +69,7 @@ bool vx_events_take(int device, struct vx_event_pair *pair)
     if (pair->home < 0)
         return false;
     struct home *h = &homes[pair->home];
+    pair->context = h->context;
     pair->start = take_one(h);
     pair->end = take_one(h);
     if (pair->start && pair->end)
@@ -72,8 +80,8 @@ bool vx_events_take(int device, struct vx_event_pair *pair)
 
 void vx_events_give(struct vx_event_pair *pair)
 {
-    give_one(&homes[pair->home], pair->start);
-    give_one(&homes[pair->home], pair->end);
+    give_one(home_of(pair), pair->start);
+    give_one(home_of(pair), pair->end);
     pair->start = pair->end = NULL;
 }
 
@@ -90,11 +98,11 @@ static bool between(CUevent a, CUevent b, int64_t *ns)
 
 int64_t vx_events_settle(struct vx_event_pair *pair, int64_t *elapsed)
 {
-    struct home *h = &homes[pair->home];
+    struct home *h = home_of(pair);
     int64_t fresh, start, moved;
-    if (!between(pair->start, pair->end, elapsed)) {
+    if (!between(pair->start, pair->end, elapsed) || !h) {
         vx_events_give(pair);
-        return 0;
+        return *elapsed;
     }
     /*
      * The time of a float in milliseconds is coarse far from its zero: behind
@@ -116,7 +124,7 @@ bool vx_events_are_current(const struct vx_event_pair *pair)
 {
     CUcontext now = NULL;
     return vx_cu()->cuCtxGetCurrent(&now) == CUDA_SUCCESS &&
-           now == homes[pair->home].context;
+           now == pair->context;
 }
 
 void vx_events_forget(int device)

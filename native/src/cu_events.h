@@ -13,7 +13,8 @@
 
 struct vx_event_pair {
     CUevent start, end;
-    int home; /* the context they belong to */
+    CUcontext context; /* that they belong to */
+    int home;          /* its place in our table, unless it was forgotten */
 };
 
 /* A pair in the calling thread's current context. False: none to be had. */

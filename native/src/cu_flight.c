@@ -95,7 +95,8 @@ void vx_batch_drop_locked(struct vx_batch *b)
 
 /* A place and a pair of events; NULL: one of them is not to be had. */
 static struct vx_batch *prepare(const struct vx_batch_order *order,
-                                int64_t prepaid_ns, uint64_t *serial)
+                                int64_t prepaid_ns, uint64_t *serial,
+                                CUevent *start)
 {
     struct vx_event_pair pair = {0};
     int mode;
@@ -106,6 +107,7 @@ static struct vx_batch *prepare(const struct vx_batch_order *order,
     if (b) {
         b->events = pair;
         *serial = b->serial;
+        *start = pair.start;
     } else if (has) {
         vx_events_give(&pair);
     }
@@ -135,9 +137,9 @@ struct vx_batch *vx_flight_open(const struct vx_batch_order *order,
     int64_t prepaid_ns = vx_flight_with_gain(order->device, order->granted_ns);
     vx_session_debit((unsigned)order->device, prepaid_ns);
     VX_CRASH("credit.prepaid");
-    struct vx_batch *b = prepare(order, prepaid_ns, serial);
+    CUevent start = NULL;
+    struct vx_batch *b = prepare(order, prepaid_ns, serial, &start);
     if (b) {
-        CUevent start = b->events.start;
         CUresult err = vx_cu()->cuEventRecord(start, order->stream);
         if (!begin(b, *serial, err == CUDA_SUCCESS))
             b = NULL;

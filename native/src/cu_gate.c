@@ -63,10 +63,15 @@ static void close_own_lanes(void)
  */
 static void thread_ends(void *lanes)
 {
-    for (struct vx_lane *l = lanes; l < (struct vx_lane *)lanes + VX_LANES; l++)
-        if (l->epoch && l->batch && (l->stream == CU_STREAM_PER_THREAD ||
-                                     l->stream == CU_STREAM_LEGACY))
+    for (struct vx_lane *l = lanes; l < (struct vx_lane *)lanes + VX_LANES;
+         l++) {
+        if (l->epoch == 0)
+            continue;
+        vx_session_count_launches((unsigned)l->device, l->launches, 0);
+        if (l->batch && (l->stream == CU_STREAM_PER_THREAD ||
+                         l->stream == CU_STREAM_LEGACY))
             vx_flight_abandon(l->batch, l->serial);
+    }
 }
 
 static pthread_key_t thread_key;

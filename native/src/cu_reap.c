@@ -97,6 +97,8 @@ static void leave_locked(struct vx_batch *b, CUresult state)
         settle_locked(b);
     else /* a broken context never completes: its credit stays charged */
         vx_batch_charge_blind(b);
+    if (state != CUDA_SUCCESS)
+        vx_events_give(&b->events);
     vx_batch_drop_locked(b);
 }
 
@@ -154,11 +156,14 @@ void vx_flight_forget_device(int device)
     pthread_mutex_lock(&vx_batch_lock);
     for (unsigned i = 0; i < vx_batch_count;) {
         struct vx_batch *b = vx_batch_at(i);
-        if (b->order.device != device) {
+        /* One in some thread's hands is its own to end. */
+        if (b->order.device != device || b->state == VX_BATCH_OPENING ||
+            b->state == VX_BATCH_CLOSING) {
             i++;
             continue;
         }
         vx_batch_charge_blind(b);
+        vx_events_give(&b->events);
         vx_batch_drop_locked(b);
     }
     vx_events_forget(device);
