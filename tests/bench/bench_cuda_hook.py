@@ -14,19 +14,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.native.cards import null_card_region
 from tests.native.guests import BUILD, run
 from tests.native.region import Region
 
 LIMITER = BUILD / "libvxpu-bench.so"
 BOUNDS_NS = {"launch": 25, "alloc": 250}
-UUID_HIGH, UUID_LOW = 0x0102030405060708, 0x090A0B0C0D0E0F10  # the null driver's card
-
-
-def card_region(folder: Path) -> Region:
-    """A card so wide that nothing waits: what is timed is the hook."""
-    region = Region(folder / "region", limit=1 << 40, share=1000)
-    region.set(kind=1, uuid_high=UUID_HIGH, uuid_low=UUID_LOW, compute_units=4096)
-    return region
 
 
 def environment(region: Region | None) -> dict[str, str]:
@@ -67,7 +60,7 @@ def main() -> None:
     counts = {"launch": 500_000, "alloc": 100_000, "copy": 100_000} if quick else dict.fromkeys(BOUNDS_NS, 2_000_000)
     counts.setdefault("copy", 2_000_000)
     with tempfile.TemporaryDirectory(prefix="vxpu-bench-") as name:
-        region = card_region(Path(name))
+        region = null_card_region(Path(name))
         print("| call | bare ns | hooked ns | over bare ns (bound) | instructions over bare |")
         print("|---|---|---|---|---|")
         for kind, count in counts.items():

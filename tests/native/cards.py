@@ -13,6 +13,16 @@ FAKE = NATIVE / "build/fake"
 CARD_KIND = 1
 
 
+NULL_UUID_HIGH, NULL_UUID_LOW = 0x0102030405060708, 0x090A0B0C0D0E0F10
+
+
+def null_card_region(folder: Path) -> Region:
+    """A slice of the card of native/tests/cuda_null.c, so wide that nothing waits: what is timed there is the hook."""
+    region = Region(folder / "null-region", limit=1 << 40, share=1000)
+    region.set(kind=CARD_KIND, uuid_high=NULL_UUID_HIGH, uuid_low=NULL_UUID_LOW, compute_units=4096)
+    return region
+
+
 class Cards:
     """A folder of simulated cards."""
 
