@@ -28,12 +28,10 @@ def used_permille_s(node: CardNode, lease_id: str) -> int:
     return sum(event.data.used_permille_s or 0 for event in events if event.subject == lease_id)
 
 
-def test_a_program_without_the_limiter_is_told_within_five_seconds_and_billed(bare: CardNode) -> None:
+def test_a_program_without_the_limiter_is_told_at_the_second_look_and_billed(bare: CardNode) -> None:
     bare.make("lse_a")
     program = bare.client("lse_a", 200, spin_ns=BUSY_NS)
-    began = time.monotonic()
-    event = bare.wait_event("unregistered_use", "lse_a")
-    assert time.monotonic() - began < 6.5  # five, and what the sync takes
+    event = bare.wait_event("unregistered_use", "lse_a")  # two looks, two seconds apart
     assert "on the card" in event
     assert "MiB) without a slot" in event
     wait_for(lambda: used_permille_s(bare, "lse_a") >= 3_000, what="its time is in the windows")
