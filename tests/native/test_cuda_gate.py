@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 
 import pytest
@@ -186,3 +187,15 @@ def test_one_thread_on_two_cards_is_charged_on_each(card_region: CardRegion) -> 
 def run_guest(words: list[str], env: dict[str, str]) -> None:
     done = run([WORK, *words], env)
     assert done.returncode == 0, (done.returncode, done.stdout, done.stderr)
+
+
+@pytest.mark.parametrize("point", ["credit.prepaid", "credit.closed", "reap.measured", "gate.asleep", "refill.won"])
+def test_a_program_that_dies_at_the_gate_holds_nobody_for_10_ms(make_stage: MakeStage, point: str) -> None:
+    stage = make_stage()
+    tenant = stage.steady(500, ns=MS // 5)
+    stage.sleep(SECOND_NS)
+    dead = stage.start(tenant, "steady", ns=MS // 5, ms=60_000, VXPU_CRASH_AT=point)
+    while dead.poll() is None:
+        stage.sleep(MS)
+    assert dead.returncode == -signal.SIGKILL
+    assert max(time_until_launch(stage, tenant) for _ in range(20)) <= 10 * MS
