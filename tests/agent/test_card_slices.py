@@ -125,3 +125,5 @@ def test_without_roots_means_the_library_holds_and_the_badge_says_so(tmp_path: P
         assert run(node, "lse_a", sys.executable, str(CLIENT), "700") == (0, "ready\n")
         code, said = run(node, "lse_a", sys.executable, str(CLIENT), "800")
         assert (code, REFUSED in said) == (1, True)
+        node.agent.peer.drop("lse_a")  # without control groups nothing else ends what an agent leaves behind
+        node.agent.wait_state("gone")
