@@ -88,7 +88,8 @@ static CUresult enlist(const char *call, void *at, uint64_t size,
     CUresult r = vf_enter_owner(call, &range.context);
     if (r)
         return r;
-    if (!at || size == 0 || (flags & ~REGISTER_FLAGS))
+    if (!at || size == 0 || (flags & ~REGISTER_FLAGS) ||
+        range.base + size < range.base)
         return CUDA_ERROR_INVALID_VALUE;
     range.device = range.context->device;
     vf_memory_lock();

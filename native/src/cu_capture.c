@@ -3,14 +3,13 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 
 #include "cu_gate.h"
 #include "cu_real.h"
 
-enum { MOST = 32 };
-
-static CUstream capturing[MOST];
-static unsigned known;          /* of the above */
+static CUstream *capturing;
+static unsigned known, places;  /* of the above */
 static _Atomic unsigned active; /* captures begun and not seen to end */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -45,12 +44,37 @@ void vx_capture_restore(const int *mode)
         vx_cu()->cuThreadExchangeStreamCaptureMode(&m);
 }
 
+/* One that went with its context was never seen to end. */
+static bool is_listed(CUstream stream)
+{
+    for (unsigned i = 0; i < known; i++)
+        if (capturing[i] == stream)
+            return true;
+    return false;
+}
+
+static bool has_place(void)
+{
+    if (known < places)
+        return true;
+    unsigned more = places ? 2 * places : 32;
+    CUstream *list = realloc(capturing, more * sizeof *list);
+    if (!list) {
+        atomic_fetch_add(&active, 1); /* for ever: the driver is asked */
+        return false;
+    }
+    capturing = list;
+    places = more;
+    return true;
+}
+
 static void note_begin(CUstream stream)
 {
     pthread_mutex_lock(&lock);
-    if (known < MOST)
+    if (!is_listed(stream) && has_place()) {
         capturing[known++] = stream;
-    atomic_fetch_add(&active, 1);
+        atomic_fetch_add(&active, 1);
+    }
     pthread_mutex_unlock(&lock);
 }
 
@@ -106,15 +130,49 @@ BEGIN(cuStreamBeginCaptureToGraph, false, TO_GRAPH_PARAMS, stream, graph,
 BEGIN(cuStreamBeginCaptureToGraph_ptsz, true, TO_GRAPH_PARAMS, stream, graph,
       nodes, edges, count, mode)
 
+#define RECAPTURE_PARAMS                                             \
+    (CUstream stream, CUstreamCaptureMode mode, CUgraph graph,       \
+     CUgraphRecaptureCallback callback, void *data)
+BEGIN(cuStreamBeginRecaptureToGraph, false, RECAPTURE_PARAMS, stream, mode,
+      graph, callback, data)
+BEGIN(cuStreamBeginRecaptureToGraph_ptsz, true, RECAPTURE_PARAMS, stream, mode,
+      graph, callback, data)
+BEGIN(cuStreamBeginCaptureToCig, false,
+      (CUstream stream, CUstreamCigCaptureParams *params), stream, params)
+BEGIN(cuStreamBeginCaptureToCig_ptsz, true,
+      (CUstream stream, CUstreamCigCaptureParams *params), stream, params)
+
+/* The wrong thread's end, for one, is refused and ends nothing. */
+static CUresult ended(CUstream stream, CUresult err)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    if (err == CUDA_SUCCESS || !vx_capture_any() ||
+        vx_cu()->cuStreamIsCapturing(stream, &status) != CUDA_SUCCESS ||
+        status == CU_STREAM_CAPTURE_STATUS_NONE)
+        vx_capture_ended(stream);
+    return err;
+}
+
 #define END(name, per_thread)                             \
     CUresult name(CUstream stream, CUgraph *graph)        \
     {                                                     \
-        CUresult err = vx_cu()->name(stream, graph);      \
-        vx_capture_ended(vx_stream(stream, per_thread));  \
-        return err;                                       \
+        return ended(vx_stream(stream, per_thread),       \
+                     vx_cu()->name(stream, graph));       \
     }
 END(cuStreamEndCapture, false)
 END(cuStreamEndCapture_ptsz, true)
+
+CUresult cuStreamEndCaptureToCig(CUstream stream)
+{
+    return ended(vx_stream(stream, false),
+                 vx_cu()->cuStreamEndCaptureToCig(stream));
+}
+
+CUresult cuStreamEndCaptureToCig_ptsz(CUstream stream)
+{
+    return ended(vx_stream(stream, true),
+                 vx_cu()->cuStreamEndCaptureToCig_ptsz(stream));
+}
 
 void vx_capture_after_fork(void)
 {

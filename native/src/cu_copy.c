@@ -175,6 +175,14 @@ static uint64_t room(const CUDA_MEMCPY3D_BATCH_OP *ops, size_t count)
     return bytes;
 }
 
+static uint64_t across(const CUDA_FABRIC_COPY_BATCH_OP *ops, size_t count)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; ops && i < count; i++)
+        bytes += ops[i].size;
+    return bytes;
+}
+
 #define LIST_PARAMS                                                      \
     CUdeviceptr *a, CUdeviceptr *b, size_t *sizes, size_t count,         \
         CUmemcpyAttributes *attrs, size_t *which, size_t attr_count
@@ -193,6 +201,9 @@ COPY(cuMemcpy3DWithAttributesAsync_ptsz, BUS, 1, s, room(op, 1), (CUDA_MEMCPY3D_
 #define WITH_PARAMS (CUdeviceptr a, CUdeviceptr b, size_t n, CUmemcpyAttributes *attr, CUstream s)
 COPY(cuMemcpyWithAttributesAsync, BUS, 0, s, n, WITH_PARAMS, a, b, n, attr, s)
 COPY(cuMemcpyWithAttributesAsync_ptsz, BUS, 1, s, n, WITH_PARAMS, a, b, n, attr, s)
+#define FABRIC_PARAMS (size_t count, CUDA_FABRIC_COPY_BATCH_OP *ops, unsigned long long flags, CUstream s)
+COPY(cuFabricCpyBatchAsync, BUS, 0, s, across(ops, count), FABRIC_PARAMS, count, ops, flags, s)
+COPY(cuFabricCpyBatchAsync_ptsz, BUS, 1, s, across(ops, count), FABRIC_PARAMS, count, ops, flags, s)
 
 /* Fills. */
 #define FILLS(bits, V)                                                          \

@@ -4,6 +4,9 @@
 
 #include "log.h"
 
+/* Counted only; yet so small that the words of all slots never wrap. */
+static const uint64_t NO_QUOTA = UINT64_MAX / VX_MAX_SLOTS / 2;
+
 uint64_t vx_mem_round(uint64_t bytes)
 {
     const uint64_t granule = VX_GRANULE_BYTES;
@@ -54,7 +57,7 @@ static uint64_t room_bytes(const struct vx_region *r, unsigned device,
     uint64_t overhead = atomic_load(&l->overhead_bytes);
     uint64_t host = atomic_load(&l->host_limit_bytes);
     if (kind == VX_MEMORY_HOST)
-        return host ? host : UINT64_MAX;
+        return host ? host : NO_QUOTA;
     if (soft == 0 || soft > limit)
         soft = limit;
     if (kind == VX_MEMORY_SPILL)

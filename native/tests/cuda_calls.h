@@ -23,6 +23,7 @@ CUresult cuIpcGetMemHandle(CUipcMemHandle *, CUdeviceptr);
 CUresult cuStreamCreate(CUstream *, unsigned int);
 CUresult cuGraphCreate(CUgraph *, unsigned int);
 CUresult cuGraphDestroy(CUgraph);
+CUresult cuModuleGetFunction(CUfunction *, CUmodule, const char *);
 nvmlReturn_t nvmlInit_v2(void);
 
 #endif

@@ -12,6 +12,11 @@
 /* Outputs start with this, to see that a refused call leaves them alone. */
 static const uint64_t UNTOUCHED = 0x5a5a5a5a5a5a5a5aULL;
 
+static CUresult do_init(void)
+{
+    return cuInit(0);
+}
+
 static CUresult do_context(void)
 {
     CUcontext ctx = NULL;
@@ -266,7 +271,7 @@ static const struct command {
     const char *name;
     CUresult (*run)(void);
 } commands[] = {
-    {"context", do_context}, {"release", do_release}, {"reset", do_reset},
+    {"init", do_init}, {"context", do_context}, {"release", do_release}, {"reset", do_reset},
     {"create", do_create}, {"destroy", do_destroy}, {"current", do_current},
     {"alloc", do_alloc}, {"old-alloc", do_old_alloc}, {"pitch", do_pitch},
     {"managed", do_managed}, {"free", do_free}, {"raw-free", do_raw_free},

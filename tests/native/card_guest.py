@@ -1,6 +1,7 @@
 """A guest on a simulated card: native/tests/cuda_memory.c, told what to do a line at a time."""
 
 import subprocess
+from pathlib import Path
 from typing import Self
 
 from tests.native.guests import BUILD
@@ -15,9 +16,9 @@ INVALID_CONTEXT = 201
 class Guest:
     """Answers each command with the words that it printed, the driver's code last."""
 
-    def __init__(self, env: dict[str, str]) -> None:
+    def __init__(self, env: dict[str, str], program: Path = BUILD / "tests/cuda_memory") -> None:
         self.process = subprocess.Popen(
-            [str(BUILD / "tests/cuda_memory")], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [str(program)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         self.init = self._answer()
 

@@ -338,6 +338,28 @@ typedef struct {
 } CUDA_MEMCPY3D_BATCH_OP;
 VX_SIZE(CUDA_MEMCPY3D_BATCH_OP, 112);
 
+/* One side of a copy over the fabric: a pointer or a logical endpoint. */
+typedef struct {
+    int type;
+    union {
+        struct {
+            CUdeviceptr ptr;
+            CUmemLocation locHint;
+        } ptr;
+        struct {
+            cuuint32_t id;
+            cuuint64_t offset;
+        } le;
+    } op;
+} CUfabricCpyOperand;
+
+typedef struct {
+    CUfabricCpyOperand src, dst;
+    size_t size;
+    unsigned int flags;
+} CUDA_FABRIC_COPY_BATCH_OP;
+VX_SIZE(CUDA_FABRIC_COPY_BATCH_OP, 64);
+
 typedef struct {
     size_t srcNumBytes, dstNumBytes;
     cuuint32_t *dstActBytes;

@@ -266,4 +266,8 @@ typedef struct CUdevResource {
 } CUdevResource;
 VX_SIZE(CUdevResource, 144);
 
+/* Handed on as they are. */
+typedef struct CUstreamCigCaptureParams_st CUstreamCigCaptureParams;
+typedef void (*CUgraphRecaptureCallback)(void);
+
 #endif
