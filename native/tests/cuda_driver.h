@@ -56,6 +56,7 @@ struct vx_test_driver {
 };
 
 static struct vx_test_driver cu;
+static void *vx_test_library;
 
 static void *vx_test_symbol(void *library, const char *name)
 {
@@ -72,6 +73,7 @@ static void vx_test_open_driver(void)
 #ifdef VX_WRAPPED /* the limiter is in this program, not in front of dlsym */
     library = RTLD_DEFAULT;
 #endif
+    vx_test_library = library;
 #define CALL(name, params) *(void **)&cu.name = vx_test_symbol(library, #name);
     VX_TEST_CALLS(CALL)
 #undef CALL

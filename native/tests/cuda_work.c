@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cuda_driver.h"
+#include "cuda_launch_ways.h"
 
 static struct {
     uint64_t ns, ms, count, threads, streams, sigma_permille, grid, block, seed;
-    uint64_t sync, bytes, gap_us, kernels;
+    uint64_t sync, bytes, gap_us, kernels, way;
 } o = {.ns = 200000, .ms = 1000, .count = 100, .threads = 1, .streams = 1,
        .grid = 1000, .block = 256, .seed = 1, .bytes = 1 << 20, .kernels = 100};
 
@@ -31,7 +31,7 @@ static void set_option(const char *word)
                {"sigma", &o.sigma_permille}, {"grid", &o.grid},
                {"block", &o.block}, {"seed", &o.seed}, {"sync", &o.sync},
                {"bytes", &o.bytes}, {"gap_us", &o.gap_us},
-               {"kernels", &o.kernels}};
+               {"kernels", &o.kernels}, {"way", &o.way}};
     const char *at = strchr(word, '=');
     for (size_t i = 0; at && i < sizeof all / sizeof *all; i++)
         if (strlen(all[i].name) == (size_t)(at - word) &&
@@ -121,11 +121,9 @@ static uint64_t p99_ns(void)
 
 static CUresult launch(CUstream stream, uint64_t ns)
 {
-    void *params[] = {&ns};
     uint64_t began = now_ns();
-    CUresult err = cu.cuLaunchKernel(spin, (unsigned)o.grid, 1, 1,
-                                     (unsigned)o.block, 1, 1, 0, stream, params,
-                                     NULL);
+    CUresult err = vx_test_launch(o.way, spin, (unsigned)o.grid,
+                                  (unsigned)o.block, stream, &ns);
     note_time(now_ns() - began);
     atomic_fetch_add(&launches, 1);
     return err;

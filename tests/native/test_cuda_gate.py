@@ -156,6 +156,17 @@ def test_a_drivers_own_thread_is_never_held(make_stage: MakeStage) -> None:
     assert out["longest_ns"] < MS
 
 
+WAYS = ("kernel", "kernel_ptsz", "ex", "ex_ptsz", "cooperative", "cooperative_ptsz", "grid", "grid_async", "launch")
+
+
+@pytest.mark.parametrize("way", range(len(WAYS)), ids=WAYS)
+def test_every_call_that_launches_keeps_to_the_share(make_stage: MakeStage, way: int) -> None:
+    stage = make_stage()
+    tenant = stage.steady(300, ns=MS, way=way)
+    stage.watch(5)
+    assert stage.got(tenant) == pytest.approx(30, abs=1)
+
+
 def test_a_fork_neither_hangs_nor_disturbs_its_parent(make_stage: MakeStage) -> None:
     stage = make_stage()
     tenant = stage.slice(300)
