@@ -94,6 +94,14 @@ def test_one_that_was_turned_away_may_come_again(card_region: CardRegion) -> Non
         assert guest.do("init", "context 0", "alloc a 65m", "alloc a 64m") == [OK, OK, OUT_OF_MEMORY, OK]
 
 
+def test_who_holds_the_arbiter_and_sleeps_holds_nobody_else(card_region: CardRegion) -> None:
+    cards, region = card_region(limit=64 * MIB)
+    with Guest(cards.env(region)) as guest, (region.path / "lock").open("r+b") as lock:
+        held = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, SLOTS, 1, 0)
+        fcntl.fcntl(lock, F_OFD_SETLK, held)
+        assert guest.do("context 0", "alloc a 65m", "alloc a 64m") == [OK, OUT_OF_MEMORY, OK]
+
+
 def test_rubbish_under_a_running_guest_refuses_and_ends_with_the_rubbish(card_region: CardRegion) -> None:
     cards, region = card_region(limit=64 * MIB)
     begin = OFFSETS["vx_usage", "device"]
