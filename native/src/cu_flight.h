@@ -58,6 +58,8 @@ void vx_flight_last_words(void);
 
 /* Debited for what is queued behind a running batch and counts. */
 int64_t vx_flight_queued_ns(int device);
+/* Any that was closed is not done yet, as far as it may be waited for. */
+bool vx_flight_has_closed(int device);
 /* A launch of a function never measured is in flight and counts. */
 bool vx_flight_has_unknown(uint64_t key);
 /* Something that counts is running on the card now. */

@@ -138,11 +138,37 @@ void vx_gate_leave_context(CUcontext next)
     close_lane(vx_lane_of(CU_STREAM_PER_THREAD));
 }
 
+/*
+ * A context may end now, and its events with it: what they have yet to tell
+ * is waited for, else work of any length could be had for its estimate. Not
+ * for what waits for the host, nor for ever.
+ */
+static void drain(int device)
+{
+    uint64_t start = vx_now_ns(), now = start, quiet = start;
+    for (unsigned looks = 0; vx_flight_has_closed(device); looks++) {
+        if (now - quiet > QUIET_NS || vx_session_closed())
+            return;
+        if (now - start > RUNNING_BOUND_NS) {
+            vx_session_debit((unsigned)device,
+                             vx_flight_with_gain(device, (int64_t)(now - start)));
+            return;
+        }
+        vx_sleep_ns(50000ULL << (looks < 6 ? looks : 6));
+        uint64_t settled = vx_flight_settled();
+        vx_flight_reap();
+        now = vx_now_ns();
+        if (vx_flight_runs(device) || settled != vx_flight_settled())
+            quiet = now;
+    }
+}
+
 void vx_gate_forget_device(int device)
 {
     if (vx_gate_in_callback)
         return;
     vx_gate_void();
+    drain(device);
     vx_flight_forget_device(device);
 }
 

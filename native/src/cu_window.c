@@ -72,6 +72,19 @@ int64_t vx_flight_queued_ns(int device)
     return sum;
 }
 
+bool vx_flight_has_closed(int device)
+{
+    bool found = false;
+    if (!vx_flight_any())
+        return false;
+    pthread_mutex_lock(&vx_batch_lock);
+    for (unsigned i = 0; i < vx_batch_count && !found; i++)
+        found = counts(vx_batch_at(i), device) &&
+                vx_batch_at(i)->state == VX_BATCH_CLOSED;
+    pthread_mutex_unlock(&vx_batch_lock);
+    return found;
+}
+
 bool vx_flight_has_unknown(uint64_t key)
 {
     bool found = false;

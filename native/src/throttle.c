@@ -164,7 +164,9 @@ int64_t vx_copy_refill(const struct vx_bucket *b, uint64_t now)
             atomic_store(&b->usage->copy_budget_bytes, cap);
     } else if (last < now && (now - last >= SHORT_NS ||
                               atomic_load(&b->usage->copy_budget_bytes) <= 0)) {
-        if (atomic_compare_exchange_strong(stamp, &last, now)) {
+        /* Too short to earn a byte: taken, it would be lost. */
+        if (copy_earned(b, now - last) > 0 &&
+            atomic_compare_exchange_strong(stamp, &last, now)) {
             int64_t room = cap - atomic_load(&b->usage->copy_budget_bytes);
             int64_t gain = copy_earned(b, now - last);
             if (gain > room)

@@ -148,6 +148,8 @@ static void *steady_thread(void *unused)
     return NULL;
 }
 
+#include "cuda_work_ends.h"
+
 static void steady(void)
 {
     pthread_t threads[64];
@@ -371,7 +373,7 @@ int main(int argc, char **argv)
     } patterns[] = {{"steady", steady}, {"graph", graph}, {"brief", brief},
                     {"value", value}, {"host", host}, {"callback", callback},
                     {"copies", copies}, {"fills", fills}, {"once", once},
-                    {"unknown", unknown}, {"fork", forks},
+                    {"unknown", unknown}, {"ends", ends}, {"fork", forks},
                     {"start", begin}, {"cards", two_cards}};
     for (int i = 2; i < argc; i++)
         set_option(argv[i]);

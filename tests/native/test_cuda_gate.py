@@ -167,6 +167,15 @@ def test_every_call_that_launches_keeps_to_the_share(make_stage: MakeStage, way:
     assert stage.got(tenant) == pytest.approx(30, abs=1)
 
 
+@pytest.mark.parametrize("way", range(3), ids=["destroy", "reset", "release"])
+def test_work_whose_context_ends_behind_it_is_not_cheaper(make_stage: MakeStage, way: int) -> None:
+    stage = make_stage()
+    tenant = stage.slice(100)
+    stage.start(tenant, "ends", ns=20 * MS, way=way, ms=1_000_000)
+    stage.watch(10, warm=2)
+    assert stage.got(tenant) == pytest.approx(10, abs=1)
+
+
 def test_a_fork_neither_hangs_nor_disturbs_its_parent(make_stage: MakeStage) -> None:
     stage = make_stage()
     tenant = stage.slice(300)
