@@ -74,6 +74,19 @@ static bool slot_says(uint64_t bytes)
     return false;
 }
 
+/* What it was that did not agree, for who looks into it. */
+static void tell_uneven(uint64_t bytes)
+{
+    board->uneven++;
+    for (int i = 0; i < VX_MAX_SLOTS; i++) {
+        const struct vx_slot *s = &usage->slot[i];
+        if (s->state != VX_SLOT_FREE && s->ns_pid == (uint64_t)getpid())
+            fprintf(stderr, "%d holds %lu; slot %d: used %lu spill %lu\n",
+                    (int)getpid(), bytes, i, s->device[0].used_bytes,
+                    s->device[0].spill_bytes);
+    }
+}
+
 static void one_step(struct piece *pieces)
 {
     struct piece *p = &pieces[roll(PIECES)];
@@ -123,7 +136,7 @@ static int live(void)
         for (int k = 0; k < PIECES; k++)
             mine += pieces[k].bytes;
         if (i % COMPARE_EVERY == 0 && !slot_says(mine))
-            board->uneven++;
+            tell_uneven(mine);
         if (roll(200) == 0)
             fork_once(pieces);
     }
