@@ -118,7 +118,7 @@ def test_a_program_that_cannot_start_says_why(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ignores_its_signals_is_killed_with_its_group(tmp_path: Path) -> None:
-    deaf = "trap '' TERM; sleep 300 & echo $! > child; while :; do sleep 1; done"
+    deaf = "trap '' TERM; sleep 300 & echo $! > new; mv new child; while :; do sleep 1; done"
     process = Guarded(["sh", "-c", deaf], log=tmp_path / "log", cwd=tmp_path, grace_s=0.5)
     assert within(5, (tmp_path / "child").exists)
     child = int((tmp_path / "child").read_text())
