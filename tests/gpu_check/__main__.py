@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.gpu_check import memory, share
 from tests.gpu_check.bench import FAKE, Bench, Trouble, has_card, open_bench
@@ -21,7 +21,7 @@ Step = Callable[[Bench], dict[str, object]]
 LONGEST_S = 600
 
 
-def steps(*, seconds: float, rounds: int, mib: int) -> dict[str, Step]:
+def steps(*, seconds: float, rounds: int, mib: int, shares: Sequence[int] = share.SHARES) -> dict[str, Step]:
     """By name, in order. `seconds` is how long one share is measured."""
     return {
         "facts": memory.facts,
@@ -30,7 +30,7 @@ def steps(*, seconds: float, rounds: int, mib: int) -> dict[str, Step]:
         "hook cost": memory.hook_cost,
         "memory cap": memory.cap,
         "two-process race": lambda bench: memory.race(bench, rounds=rounds),
-        "share alone": lambda bench: share.share_alone(bench, seconds=seconds),
+        "share alone": lambda bench: share.share_alone(bench, seconds=seconds, shares=shares),
         "share together": lambda bench: share.share_together(bench, seconds=seconds),
         "lend and return": lambda bench: share.lend_and_return(bench, seconds=seconds),
         "resize while running": lambda bench: share.resize_running(bench, seconds=seconds),
@@ -77,7 +77,8 @@ def check(options: argparse.Namespace) -> int:
     lines: list[dict[str, object]] = []
     began = time.monotonic()
     with open_bench(simulated=options.fake) as bench:
-        for name, step in steps(seconds=options.seconds, rounds=options.rounds, mib=options.mib).items():
+        wanted = steps(seconds=options.seconds, rounds=options.rounds, mib=options.mib, shares=options.shares)
+        for name, step in wanted.items():
             if time.monotonic() - began > LONGEST_S:
                 line: dict[str, object] = {"step": name, "seconds": 0.0, "skipped": "ten minutes are over"}
             else:
@@ -93,6 +94,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--fake", action="store_true", help="on a simulated card, even if there is a real one")
     parser.add_argument("--seconds", type=float, default=6, help="how long one share is measured (6)")
+    parser.add_argument("--shares", type=int, nargs="+", default=share.SHARES, help="measured alone, in permille")
     parser.add_argument("--rounds", type=int, default=20, help="races for the last bytes (20)")
     parser.add_argument("--mib", type=int, default=4096, help="memory that is suspended and resumed (4096)")
     options = parser.parse_args()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from collections.abc import Sequence
 
 from tests.gpu_check.bench import Bench, Slice, Trouble, wait_for, words
 
@@ -36,14 +37,14 @@ def _got_percent(bench: Bench, told: dict[str, int], *, ns: int, wall_ns: int) -
     return round(bench.device_ns(told, ns=ns) * 100 / wall_ns, 1)
 
 
-def share_alone(bench: Bench, *, seconds: float) -> Facts:
+def share_alone(bench: Bench, *, seconds: float, shares: Sequence[int] = SHARES) -> Facts:
     """10, 25, 50 and 75 % of the card for four kinds of work, nobody else on it."""
     rows: dict[str, dict[str, float]] = {}
     for name, (pattern, ns, sync, kernels) in PATTERNS.items():
         rows[name] = {}
         # A 300 ms kernel at 10 % is one launch in three seconds: its row needs more of them.
         ms = int(1000 * seconds * (5 if ns >= 100 * MS else 1))
-        for share in SHARES:
+        for share in shares:
             held = bench.slice(share_permille=share)
             began = time.monotonic_ns()
             guest = bench.work(pattern, held, ns=ns, sync=sync, kernels=kernels, ms=ms)

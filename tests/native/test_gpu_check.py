@@ -10,7 +10,7 @@ from tests.gpu_check.__main__ import steps
 from tests.native.region import NATIVE
 
 pytestmark = [pytest.mark.native, pytest.mark.timeout(180)]
-QUICK = ["--fake", "--seconds", "0.3", "--rounds", "2", "--mib", "256"]
+QUICK = ["--fake", "--seconds", "0.3", "--shares", "250", "--rounds", "2", "--mib", "256"]
 
 
 def test_every_step_runs_on_a_simulated_card() -> None:

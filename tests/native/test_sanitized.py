@@ -59,7 +59,7 @@ def test_threads_at_the_gate_of_a_card_are_clean(sanitizer: str, tmp_path: Path)
 
 
 CROWDS = [
-    "cuda_crowd storm 6 15",
+    "cuda_crowd storm 6 5",
     "cuda_crowd reset 6 40",
     "cuda_crowd captures 40 20",
     "cuda_crowd stale 3",

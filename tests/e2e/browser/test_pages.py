@@ -46,7 +46,7 @@ class Seen:
         for theme in THEMES:
             page.emulate_media(color_scheme=theme, reduced_motion="reduce")
             page.wait_for_timeout(300)
-            if found := grave_findings(page):
+            if found := grave_findings(page, only_colours=theme != THEMES[0]):
                 self.axe[f"{name}, {theme}"] = found
         if moving := page.evaluate(MOVING):
             self.moving[name] = moving
