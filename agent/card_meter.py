@@ -59,6 +59,7 @@ class CardMeter:
     mono_ns: int = 0
     busy_ns: int = 0
     unclaimed_ns: int = 0
+    unclaimed_bytes: int = 0
     _had: dict[str, int] = field(default_factory=dict)
     _seen_ns: int = 0
     _is_told: bool = False
@@ -125,6 +126,8 @@ class CardMeter:
             one.pids, one.memory_of = frozenset(own), own
             one.memory_bytes = sum(own.values())
             one.peak_bytes = max(one.peak_bytes, one.memory_bytes)
+        owned = sum(one.memory_bytes for one in self.slices.values())
+        self.unclaimed_bytes = max(0, sum(size or 0 for size in memory.values()) - owned)
 
     def counters(self, lease_id: str) -> Counters | None:
         one = self.slices.get(lease_id)

@@ -1,9 +1,10 @@
 """What the agent does for slices of cards beside its cycle: meters them, and publishes gain, overhead and loans.
 
 One thread. Ten times a second it asks the driver, through the door in devices/, what each process had; each half second
-it writes into the regions; each 50 ms, and only while somebody waits at a gate, it lends idle time. The cycle reads
-what it found and never waits for a driver. Nothing here believes the guest: its counters steer its own gain, and what
-its processes had of the card beyond what they debited comes back as the agent's debit.
+it writes into the regions; each 50 ms, and only while somebody waits at a gate, it lends idle time, and has slices take
+turns whose memory does not fit on their card together. The cycle reads what it found and never waits for a driver.
+Nothing here believes the guest: its counters steer its own gain, and what its processes had of the card beyond what
+they debited comes back as the agent's debit.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from agent.lender import LOOK_NS as LENDER_NS
 from agent.meter import SECOND_NS
 from agent.overhead import Overhead, next_overhead
 from agent.region import Damaged, GateHints, Region
-from vxpu.units import WHOLE_PERMILLE
+from agent.turns import NO_TURN, Sharer, Turn, must_take_turns, turns
+from vxpu.units import MIB, WHOLE_PERMILLE
 
 LOOK_NS = SECOND_NS // 2
 SAMPLE_NS = SECOND_NS // 10
@@ -37,7 +39,10 @@ WAITING_NS = 200_000_000
 OVER_NS = 10 * SECOND_NS
 OVER_PERMILLE = 1200
 LONGEST_LAG_NS = SECOND_NS
+# Turns go on for so long after they were last needed: memory comes and goes.
+TURNS_STAY_NS = 5 * SECOND_NS
 MICRO = 1000
+MS = 1_000_000
 
 
 class CardDoor(Protocol):
@@ -69,6 +74,14 @@ class Watched:
     over_since_ns: int = 0
     over_had_ns: int = 0
     over_allowed_ns: int = 0
+    kept_bytes: int = 0
+    spill_bytes: int = 0
+    turns_until_ns: int = 0
+    turn: Turn = NO_TURN
+
+    @property
+    def sharer(self) -> Sharer:
+        return Sharer(self.spec.share_permille, self.kept_bytes, self.spill_bytes)
 
     @property
     def is_limited(self) -> bool:
@@ -170,7 +183,7 @@ class Cards:
                 if now >= look_at:
                     self.look()
                     look_at = now + LOOK_NS / SECOND_NS
-                is_waiting = self.lend()
+                is_waiting = self.lend() | self.take_turns()
             except Exception as error:  # noqa: BLE001 - the meter of all slices must not end with one bad reading
                 self._say_once(f"{error!r}")
                 is_waiting = False
@@ -220,16 +233,20 @@ class Cards:
             except OSError as error:  # its region went away under us: the others' did not
                 self._say_once(f"{lease_id}: {error}")
             self._judge(one, had_ns, now_ns)
+        self._see_crowd(key, now_ns)
 
     def _publish(self, one: Watched, meter: CardMeter, had_ns: int, *, at_ns: int, now_ns: int) -> None:
         """`at_ns` is when the driver's last sample ended: so far the two meters can be compared."""
         totals = meter.slices[one.spec.lease_id]
         region = self._enforcer.region(one.spec)
+        spill_bytes = self._policy.spill_mib * MIB  # bought by each
         try:
             hints = region.read_hints()
-            gate, counted = hints.gate, hints.used_bytes + hints.context_bytes
+            one.spill_bytes = min(hints.spill_bytes, spill_bytes)
+            gate, counted = hints.gate, hints.used_bytes + hints.context_bytes + one.spill_bytes
         except Damaged:  # the audit says so; all that the card holds for it is then beyond its count
-            gate, counted = None, 0
+            gate, counted, one.spill_bytes = None, 0, 0
+        one.kept_bytes = max(totals.memory_bytes, min(counted, one.spec.memory_mib * MIB + spill_bytes))
         measured = gate.measured_ns if gate is not None else one.measured_ns
         debited = gate.debited_ns if gate is not None else one.debited_ns
         if one.looked_ns:
@@ -238,9 +255,12 @@ class Cards:
         one.debt = settle(one.debt, busy_ns=had_ns, debited_ns=rise)
         then = _between((one.looked_ns, one.measured_ns), (now_ns, measured), at_ns=at_ns)
         reading = GainReading(at_ns, totals.busy_ns, then)
-        if one.reading is not None:
-            one.gain_ppm = next_gain_ppm(one.reading, reading, current_ppm=one.gain_ppm)
-        one.reading, one.looked_ns, one.measured_ns, one.debited_ns = reading, now_ns, measured, debited
+        # Who takes turns is seen over whole cycles: the two meters do not agree about a part of one.
+        if one.reading is None or at_ns - one.reading.mono_ns >= one.turn.cycle_ns - LOOK_NS // 2:
+            if one.reading is not None:
+                one.gain_ppm = next_gain_ppm(one.reading, reading, current_ppm=one.gain_ppm)
+            one.reading = reading
+        one.looked_ns, one.measured_ns, one.debited_ns = now_ns, measured, debited
         one.overhead = next_overhead(one.overhead, on_card_bytes=totals.memory_bytes, counted_bytes=counted)
         region.publish(
             gain_ppm=one.gain_ppm, overhead_bytes=one.overhead.published_bytes, agent_debit_ns=one.debt.debit_ns
@@ -266,6 +286,44 @@ class Cards:
             ))  # fmt: skip
         one.over_since_ns, one.over_had_ns, one.over_allowed_ns = now_ns, 0, 0
 
+    # ---- turns ----
+
+    def _see_crowd(self, key: str, now_ns: int) -> None:
+        sharers = self._sharers(key)
+        card_bytes = max((one.spec.card.memory_mib for one in sharers if one.spec.card), default=0) * MIB
+        kept = [one.sharer for one in sharers]
+        if must_take_turns(kept, other_bytes=self._meters[key].unclaimed_bytes, card_bytes=card_bytes):
+            for one in sharers:
+                if one.sharer.spills:
+                    one.turns_until_ns = now_ns + TURNS_STAY_NS
+
+    def take_turns(self) -> bool:
+        """Write the next turns of those who must take some; whether anybody must."""
+        now_ns = self._now_ns()
+        with self._lock:
+            for key in {one.device.key for one in self._slices.values()}:
+                sharers = self._sharers(key)
+                takers = [one.spec.share_permille * (now_ns < one.turns_until_ns) for one in sharers]
+                for one, turn in zip(sharers, turns(takers, now_ns=now_ns), strict=True):
+                    if turn != one.turn:
+                        self._give_turn(one, turn)
+            return any(one.turn != NO_TURN for one in self._slices.values())
+
+    def _give_turn(self, one: Watched, turn: Turn) -> None:
+        if one.turn == NO_TURN:
+            text = f"taking_turns: its card can't hold what its slices keep; every {turn.cycle_ns // MS} ms"
+            self._events.append((one.spec.lease_id, text))
+        if turn == NO_TURN:
+            self._events.append((one.spec.lease_id, "turns_over"))
+        with contextlib.suppress(FileNotFoundError):
+            region = self._enforcer.region(one.spec)
+            region.hold(from_ns=turn.hold_from_ns, until_ns=turn.hold_until_ns)
+            region.lend(turn.lend_permille, until_ns=turn.lend_until_ns)
+        one.turn, one.lent_permille = turn, 0
+
+    def _sharers(self, key: str) -> list[Watched]:
+        return [one for one in self._slices.values() if one.device.key == key and one.is_limited]
+
     # ---- idle time ----
 
     def lend(self) -> bool:
@@ -275,8 +333,7 @@ class Cards:
         is_waiting = False
         with self._lock:
             for key in {one.device.key for one in self._slices.values()}:
-                sharers = [one for one in self._slices.values() if one.device.key == key and one.is_limited]
-                is_waiting |= self._lend_on(key, sharers)
+                is_waiting |= self._lend_on(key, self._sharers(key))
         return is_waiting
 
     def _lend_on(self, key: str, sharers: list[Watched]) -> bool:
@@ -288,14 +345,15 @@ class Cards:
                 self._note(one, None, now_ns)
         demands = [
             Demand(
-                one.spec.share_permille, one.spec.share_permille, now_ns - one.waited_ns < WAITING_NS,
-                used_permille=one.used_permille,
+                one.spec.share_permille, one.spec.share_permille,
+                one.turn != NO_TURN or now_ns - one.waited_ns < WAITING_NS,
+                used_permille=one.used_permille, work_conserving=one.turn == NO_TURN,
             )
             for one in sharers
         ]  # fmt: skip
         idle = max(0, idle_permille(demands) - self._foreign_permille.get(key, 0))
         for one, permille in zip(sharers, lend(demands, idle_permille=idle), strict=True):
-            if permille or one.lent_permille:
+            if one.turn == NO_TURN and (permille or one.lent_permille):
                 with contextlib.suppress(FileNotFoundError):
                     self._enforcer.region(one.spec).lend(permille, until_ns=now_ns + LOAN_NS if permille else 0)
             one.lent_permille = permille

@@ -178,6 +178,15 @@ class Region:
         device.gen += 1
         page.generation += 1
 
+    def hold(self, *, from_ns: int, until_ns: int) -> None:
+        """The launch gate is closed from then until then, by CLOCK_MONOTONIC, whether or not the agent lives."""
+        page = self._page()
+        device = page.device[0]
+        device.hold_from_ns = from_ns  # in this order: old and new end never make one long hold
+        device.hold_until_ns = until_ns
+        device.gen += 1
+        page.generation += 1
+
     def read_published(self) -> Published:
         """What stands in the page: a new agent goes on from there."""
         device = self._page().device[0]

@@ -53,7 +53,9 @@ class LimitsDevice(ctypes.Structure):
         ("host_limit_bytes", c_uint64),
         ("copy_bytes_per_second", c_uint64),
         ("physical_bytes", c_uint64),
-        ("reserved", c_uint64 * 10),
+        ("hold_from_ns", c_uint64),
+        ("hold_until_ns", c_uint64),
+        ("reserved", c_uint64 * 8),
     )
 
 

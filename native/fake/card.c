@@ -231,6 +231,7 @@ static void clear_entry(struct vf_card *card, int index)
                                                   : 0;
     process->contexts = 0;
     atomic_store(&card->memory.spilled[index], 0);
+    atomic_store(&card->memory.managed[index], 0);
     vf_queue_clear(card, index);
     atomic_store(&process->state, VF_FREE);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "card.h"
+#include "paging.h"
 
 /* Streams of one process that can not go on in this look. */
 struct held {
@@ -264,7 +265,10 @@ static bool step(struct vf_card *card, uint64_t now)
             return pick.wake <= now;
         }
         e->current = (uint32_t)index;
-        e->turn_end_ns = e->time_ns + vf_knob(card, quantum_ns);
+        uint64_t paging = vf_paging_ns(card, index);
+        pick.slot->left_ns += paging;
+        atomic_fetch_add(&e->queues[index].queued_ns, paging);
+        e->turn_end_ns = e->time_ns + paging + vf_knob(card, quantum_ns);
     }
     uint64_t until = e->turn_end_ns < now ? e->turn_end_ns : now;
     run_for(card, &e->queues[e->current], pick.slot, until - e->time_ns);

@@ -55,7 +55,7 @@ struct vf_queue {
     _Atomic uint64_t tail;      /* owner */
     _Atomic uint64_t head;      /* engine: all up to here are done */
     _Atomic uint64_t retired;   /* owner: slots up to here may be used again */
-    _Atomic uint64_t queued_ns; /* owner adds */
+    _Atomic uint64_t queued_ns; /* owner adds; the engine what is paged in */
     _Atomic uint64_t done_ns;   /* engine adds */
     _Atomic uint64_t busy_ns;   /* device time it got, running total */
     _Atomic uint64_t copied_ns; /* of it, copies */

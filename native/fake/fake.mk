@@ -4,7 +4,7 @@ FAKE_CFLAGS = $(filter-out -fvisibility=hidden -Wmissing-prototypes,$(CFLAGS)) -
 FAKE_LDFLAGS = -shared -pthread -Wl,-Bsymbolic -Wl,-z,now -Wl,-z,relro
 FAKE_HEADERS = $(wildcard fake/*.h fake/*.def include/vxpu/*)
 
-FAKE_BOTH = $(filter $(wildcard fake/*.c),$(addprefix fake/,card.c clock.c engine.c inject.c identity.c mig.c account.c))
+FAKE_BOTH = $(filter $(wildcard fake/*.c),$(addprefix fake/,card.c clock.c engine.c paging.c inject.c identity.c mig.c account.c))
 FAKE_NVML = $(wildcard fake/nvml*.c)
 FAKE_MPS = $(wildcard fake/mps_*.c)
 FAKE_PROGRAMS = fake/cardctl.c fake/create.c $(FAKE_MPS)

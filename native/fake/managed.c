@@ -9,18 +9,23 @@
 
 #define ATTACH_FLAGS (CU_MEM_ATTACH_GLOBAL | CU_MEM_ATTACH_HOST)
 
-static void spill(struct vf_range *range, uint64_t bytes)
+static void count(struct vf_range *range, uint64_t managed, uint64_t spilled)
 {
     struct vf_card *card = vf_device_card(range->device);
     int self = vf_self_index(card);
-    if (self >= 0)
-        atomic_fetch_add(&card->memory.spilled[self], bytes - range->spilled);
-    range->spilled = bytes;
+    if (self >= 0) {
+        atomic_fetch_add(&card->memory.spilled[self],
+                         spilled - range->spilled);
+        atomic_fetch_add(&card->memory.managed[self],
+                         managed - range->managed);
+    }
+    range->spilled = spilled;
+    range->managed = managed;
 }
 
 void vf_managed_leave(struct vf_range *range)
 {
-    spill(range, 0);
+    count(range, 0, 0);
 }
 
 /* Lock held: as many large pages on the card as it has room for. */
@@ -34,18 +39,19 @@ static void settle_on_card(struct vf_range *range, CUdevice device)
     uint64_t room = total > used ? total - used : 0;
     uint64_t want = whole < room ? whole : room / VF_PAGE_BYTES * VF_PAGE_BYTES;
     vf_give_for(range);
-    spill(range, 0);
+    count(range, 0, 0);
     range->device = device;
     while (want > 0 && !vf_take(device, want))
         want = want / 2 / VF_PAGE_BYTES * VF_PAGE_BYTES;
     range->taken = want;
-    spill(range, whole - want);
+    count(range, whole, whole - want);
 }
 
 static void settle_on_host(struct vf_range *range)
 {
+    uint64_t whole = vf_round_up(range->size, VF_PAGE_BYTES);
     vf_give_for(range);
-    spill(range, vf_round_up(range->size, VF_PAGE_BYTES));
+    count(range, whole, whole);
 }
 
 VF_EXPORT CUresult cuMemAllocManaged(CUdeviceptr *out, size_t size,

@@ -45,6 +45,7 @@ struct vf_range {
     uint64_t taken;    /* bytes of the card, in whole large pages */
     uint64_t small;    /* bytes of the shared page of small allocations */
     uint64_t spilled;  /* managed: what did not fit on the card */
+    uint64_t managed;  /* managed: all of it, counted on its device */
     unsigned flags, uses;
     void *owner;
     CUmemLocation preferred, prefetched; /* managed */

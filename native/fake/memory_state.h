@@ -5,9 +5,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Managed bytes that have no room on the card, by process (card.h's index). */
+/* By process (card.h's index). */
 struct vf_memory {
-    _Atomic uint64_t spilled[256];
+    _Atomic uint64_t spilled[256]; /* managed bytes without room on the card */
+    _Atomic uint64_t managed[256]; /* all managed bytes that belong there */
+    _Atomic uint64_t pager; /* 1 + who had the card last of those with some */
 };
 
 #endif

@@ -358,7 +358,8 @@ static CUresult wait_for_copies(int device, uint64_t bytes)
     for (uint64_t now = vx_now_ns();; now = vx_now_ns()) {
         if (vx_session_closed())
             return GONE;
-        uint64_t ns = atomic_load(&b.limits->pause) != 0 ? LOOK_NS : 0;
+        uint64_t ns = atomic_load(&b.limits->pause) != 0
+                          ? LOOK_NS : vx_bucket_held_ns(&b, now);
         if (ns == 0)
             ns = vx_copy_wait_ns(&b, vx_copy_refill(&b, now));
         if (ns == 0)

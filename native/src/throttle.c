@@ -86,6 +86,36 @@ static void pour(const struct vx_bucket *b, uint64_t last, uint64_t step,
         add_budget(b, gain);
 }
 
+uint64_t vx_bucket_held_ns(const struct vx_bucket *b, uint64_t now)
+{
+    /* The agent writes them the other way round: never a hold too many. */
+    uint64_t until = atomic_load(&b->limits->hold_until_ns);
+    uint64_t from = atomic_load(&b->limits->hold_from_ns);
+    return from <= now && now < until ? until - now : 0;
+}
+
+/*
+ * How much of [last, now) is to be looked at next: up to where a hold begins,
+ * or (`earns` false) up to where the gate earns again.
+ */
+static uint64_t next_part(const struct vx_bucket *b, uint64_t last,
+                          uint64_t now, bool *earns)
+{
+    uint64_t until = atomic_load(&b->limits->hold_until_ns);
+    uint64_t from = atomic_load(&b->limits->hold_from_ns);
+    *earns = true;
+    if (until < VX_HOLD_EARNS_NS || until - VX_HOLD_EARNS_NS <= from)
+        return now - last;
+    until -= VX_HOLD_EARNS_NS;
+    if (last >= until || now <= from)
+        return now - last;
+    /* A piece too short to earn anything would stop the clock. */
+    if (last + SHORT_NS < from)
+        return from - last;
+    *earns = false;
+    return (now < until ? now : until) - last;
+}
+
 int64_t vx_bucket_refill(const struct vx_bucket *b, uint64_t now)
 {
     fold_agent_debit(b);
@@ -101,7 +131,13 @@ int64_t vx_bucket_refill(const struct vx_bucket *b, uint64_t now)
         }
         if (last >= now)
             break;
-        uint64_t step = now - last;
+        bool earns;
+        uint64_t step = next_part(b, last, now, &earns);
+        if (!earns) {
+            atomic_compare_exchange_strong(&b->usage->last_refill_ns, &last,
+                                           last + step);
+            continue;
+        }
         if (step < SHORT_NS && atomic_load(&b->usage->budget_ns) > 0)
             break;
         /*
@@ -127,8 +163,9 @@ uint64_t vx_bucket_wait_ns(const struct vx_bucket *b, int64_t budget,
     uint64_t per_thousand = rate(b, now);
     if (per_thousand == 0)
         return VX_GATE_CLOSED;
-    if (budget > 0)
-        return 0;
+    uint64_t held = vx_bucket_held_ns(b, now);
+    if (held || budget > 0)
+        return held;
     uint64_t debt = (uint64_t)(budget < FLOOR_NS ? -FLOOR_NS : -budget);
     return (debt + 1) * 1000 / per_thousand + 1;
 }

@@ -12,6 +12,8 @@
 #include "vxpu/abi.h"
 
 #define VX_BURST_NS 20000000ULL /* unused share is kept for 20 ms at most */
+/* Of the time of a hold its end is earned all the same: see agent/turns.py. */
+#define VX_HOLD_EARNS_NS 10000000ULL
 #define VX_GATE_CLOSED UINT64_MAX
 
 struct vx_bucket {
@@ -26,6 +28,8 @@ void vx_bucket_debit(const struct vx_bucket *b, int64_t ns);
 /* 0: go; else ns until the budget turns positive, or VX_GATE_CLOSED. */
 uint64_t vx_bucket_wait_ns(const struct vx_bucket *b, int64_t budget,
                            uint64_t now);
+/* ns until the hold ends that `now` lies in; 0: there is none. */
+uint64_t vx_bucket_held_ns(const struct vx_bucket *b, uint64_t now);
 /* Device nanoseconds earned in ns of wall time at the rate of `now`. */
 int64_t vx_bucket_earned(const struct vx_bucket *b, uint64_t ns, uint64_t now);
 

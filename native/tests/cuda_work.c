@@ -17,7 +17,7 @@
 
 static struct {
     uint64_t ns, ms, count, threads, streams, sigma_permille, grid, block, seed;
-    uint64_t sync, bytes, gap_us, kernels, way;
+    uint64_t sync, bytes, gap_us, kernels, way, keep, spill;
 } o = {.ns = 200000, .ms = 1000, .count = 100, .threads = 1, .streams = 1,
        .grid = 1000, .block = 256, .seed = 1, .bytes = 1 << 20, .kernels = 100};
 
@@ -31,7 +31,8 @@ static void set_option(const char *word)
                {"sigma", &o.sigma_permille}, {"grid", &o.grid},
                {"block", &o.block}, {"seed", &o.seed}, {"sync", &o.sync},
                {"bytes", &o.bytes}, {"gap_us", &o.gap_us},
-               {"kernels", &o.kernels}, {"way", &o.way}};
+               {"kernels", &o.kernels}, {"way", &o.way},
+               {"keep", &o.keep}, {"spill", &o.spill}};
     const char *at = strchr(word, '=');
     for (size_t i = 0; at && i < sizeof all / sizeof *all; i++)
         if (strlen(all[i].name) == (size_t)(at - word) &&
@@ -149,10 +150,12 @@ static void *steady_thread(void *unused)
 }
 
 #include "cuda_work_ends.h"
+#include "cuda_work_keep.h"
 
 static void steady(void)
 {
     pthread_t threads[64];
+    keep();
     uint64_t began = now_ns();
     for (uint64_t i = 1; i < o.threads; i++)
         pthread_create(&threads[i], NULL, steady_thread, (void *)(uintptr_t)i);

@@ -67,11 +67,12 @@ class Node:
         self.cards.watch(spec, CARD)
         return spec
 
-    def guest_writes(self, spec: SliceSpec, *, used_mib: int = 0, **counters: int) -> None:
+    def guest_writes(self, spec: SliceSpec, *, used_mib: int = 0, spill_mib: int = 0, **counters: int) -> None:
         """What a guest's library would have in its usage file now."""
         path = self.region(spec).folder / "usage"
         usage = shm.Usage.from_buffer_copy(path.read_bytes())
         usage.slot[0].state, usage.slot[0].device[0].used_bytes = shm.SLOT_LIVE, used_mib * MIB
+        usage.slot[0].device[0].spill_bytes = spill_mib * MIB
         for name, value in counters.items():
             setattr(usage.device[0], name, value)
         path.write_bytes(bytes(usage))
@@ -174,6 +175,85 @@ def test_an_ended_slice_is_let_go_and_a_new_agent_goes_on_from_the_page(node: No
     another.sample()
     another.look()
     assert another.counters("lse_a") is None
+
+
+# ---- turns ----
+
+
+def crowd(node: Node, *spill_mib: int) -> list[SliceSpec]:
+    """Slices of 200 permille that spill so much, and together keep more than their card holds."""
+    specs = [node.make(f"lse_{i}", share=200, uid=64101 + i) for i in range(len(spill_mib))]
+    node.memory = {node.pid_of[spec.lease_id]: 9000 * MIB for spec in specs}
+    for spec, mib in zip(specs, spill_mib, strict=True):
+        node.guest_writes(spec, used_mib=300, spill_mib=mib)
+    node.pass_half_a_second(lse_0=1)  # so the driver is asked from here on
+    return specs
+
+
+@pytest.fixture
+def spilling(strict: Bench) -> Node:
+    return Node(strict, CardPolicy(spill_mib=4000))
+
+
+def test_who_spills_on_a_full_card_is_held_outside_its_turns_and_who_does_not_is_not(spilling: Node) -> None:
+    a, b, c = crowd(spilling, 500, 500, 0)
+    assert spilling.cards.take_turns()
+    held = [page(spilling, spec) for spec in (a, b, c)]
+    assert [one.hold_until_ns > spilling.now_ns for one in held] == [True, True, False]
+    assert [one.lend_permille for one in held] == [200, 200, 0]
+    assert sum(one.hold_from_ns <= spilling.now_ns for one in held[:2]) == 1
+    assert [name for name, text in spilling.cards.take_events() if text.startswith("taking_turns")] == [
+        "lse_0",
+        "lse_1",
+    ]
+    spilling.cards.take_turns()
+    assert spilling.cards.take_events() == []
+
+
+def test_turns_end_when_the_card_has_room_again(spilling: Node) -> None:
+    a, b, _ = crowd(spilling, 500, 500, 0)
+    spilling.cards.take_turns()
+    spilling.memory = {}
+    for _ in range(11):
+        spilling.pass_half_a_second()
+    spilling.cards.take_events()
+    assert not spilling.cards.take_turns()
+    assert [(page(spilling, spec).hold_until_ns, page(spilling, spec).lend_permille) for spec in (a, b)] == [(0, 0)] * 2
+    assert spilling.cards.take_events() == [("lse_0", "turns_over"), ("lse_1", "turns_over")]
+
+
+@pytest.mark.parametrize("spill_mib", [(500, 0, 0), (0, 0, 0)])
+def test_nobody_takes_turns_alone(spilling: Node, spill_mib: tuple[int, ...]) -> None:
+    crowd(spilling, *spill_mib)
+    assert not spilling.cards.take_turns()
+
+
+def test_a_guest_that_bought_no_spill_can_claim_none(node: Node) -> None:
+    crowd(node, 500, 500, 500)
+    assert not node.cards.take_turns()
+
+
+def test_what_spills_and_is_on_the_card_is_no_overhead(spilling: Node) -> None:
+    (a,) = crowd(spilling, 500)
+    spilling.memory = {spilling.pid_of[a.lease_id]: 820 * MIB}
+    for _ in range(2):
+        spilling.pass_half_a_second()
+    assert page(spilling, a).overhead_bytes == 20 * MIB
+
+
+def test_long_turns_neither_move_the_gain_nor_look_like_too_much(spilling: Node) -> None:
+    a, b, _ = crowd(spilling, 500, 500, 0)
+    measured = [0, 0]
+    for half in range(60):
+        for index, spec in enumerate((a, b)):
+            measured[index] += LOOK_NS * 4 // 10 * (half % 2 == index)
+            spilling.guest_writes(spec, used_mib=300, spill_mib=500, measured_ns=measured[index],
+                                  debited_ns=measured[index])  # fmt: skip
+        spilling.cards.take_turns()
+        spilling.pass_half_a_second(**{f"lse_{half % 2}": 400})
+    assert page(spilling, a).gain_ppm == pytest.approx(1_000_000, rel=0.05)
+    assert page(spilling, a).agent_debit_ns == page(spilling, b).agent_debit_ns == 0
+    assert [text for _, text in spilling.cards.take_events() if text.startswith("over_share")] == []
 
 
 # ---- idle time ----

@@ -14,12 +14,15 @@ from types import TracebackType
 from typing import Any, Self
 
 from agent.gain import WHOLE_PPM, GainReading, next_gain_ppm
+from agent.turns import NO_TURN, Turn, turns
 from tests.native.cards import Cards
 from tests.native.guests import BUILD, figures
 from tests.native.region import Region
 
 SECOND_NS = 1_000_000_000
 TICK_NS = SECOND_NS // 2
+LOOKS = 10  # for turns, in a tick
+TURN_FIELDS = ("hold_from_ns", "hold_until_ns", "lend_permille", "lend_until_ns")
 STEP_NS = 1_000_000
 WORK = str(BUILD / "tests/cuda_work")
 CLOCK = str(BUILD / "tests/cuda_clock")
@@ -35,6 +38,9 @@ class Tenant:
     gain_ppm: int = WHOLE_PPM
     before: GainReading | None = None
     busy: list[int] = field(default_factory=list)  # running total at each tick
+    launches: list[int] = field(default_factory=list)  # the same
+    spills: bool = False
+    turn: Turn = NO_TURN
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -49,9 +55,10 @@ def end(process: subprocess.Popen[str]) -> None:
 class Stage:
     """A card on a virtual clock; leave it and every program on it ends."""
 
-    def __init__(self, folder: Path, *, gain: bool = True) -> None:
+    def __init__(self, folder: Path, *, gain: bool = True, turns: bool = False, **card: int) -> None:
         self.folder = folder
-        self.cards = Cards(folder / "cards", clock="virtual")
+        self.cards = Cards(folder / "cards", clock="virtual", **card)
+        self.turns = turns
         self.tenants: list[Tenant] = []
         self.times: list[int] = []
         self.gain = gain
@@ -108,7 +115,9 @@ class Stage:
 
     def steady(self, share: int, *, programs: int = 1, **options: int) -> Tenant:
         """A tenant whose programs launch kernels for as long as the test looks."""
-        tenant = self.slice(share)
+        return self.run(self.slice(share), programs=programs, **options)
+
+    def run(self, tenant: Tenant, *, programs: int = 1, **options: int) -> Tenant:
         for _ in range(programs):
             self.start(tenant, "steady", **{"ms": 1_000_000} | options)
         return tenant
@@ -119,15 +128,28 @@ class Stage:
 
     def tick(self) -> None:
         """Half a second goes by, and the agent looks at its meters."""
-        self.sleep(TICK_NS)
+        for _ in range(LOOKS):
+            self._take_turns()
+            self.sleep(TICK_NS // LOOKS)
         self.times.append(self.now)
         by_pid = self.busy_by_pid()
         for tenant in self.tenants:
             busy = sum(by_pid.get(guest.pid, 0) for guest in tenant.guests)
             tenant.busy.append(busy)
+            tenant.launches.append(tenant.region.usage("launches"))
             self._publish_gain(tenant, GainReading(self.now, busy, tenant.region.usage("measured_ns")))
 
+    def _take_turns(self) -> None:
+        """As the agent does on a card that is full."""
+        parts = [tenant.asked * (self.turns and tenant.spills) for tenant in self.tenants]
+        for tenant, turn in zip(self.tenants, turns(parts, now_ns=self.now), strict=True):
+            if turn != tenant.turn:
+                tenant.region.set(**{name: getattr(turn, name) for name in TURN_FIELDS})
+                tenant.turn = turn
+
     def _publish_gain(self, tenant: Tenant, after: GainReading) -> None:
+        if tenant.before is not None and after.mono_ns - tenant.before.mono_ns < tenant.turn.cycle_ns:
+            return
         if self.gain and tenant.before is not None:
             tenant.gain_ppm = next_gain_ppm(tenant.before, after, current_ppm=tenant.gain_ppm)
             tenant.region.set(gain_ppm=tenant.gain_ppm)
@@ -140,12 +162,17 @@ class Stage:
         self.times.clear()
         for tenant in self.tenants:
             tenant.busy.clear()
+            tenant.launches.clear()
         for _ in range(2 * seconds + 1):
             self.tick()
 
     def got(self, tenant: Tenant) -> float:
         """Per cent of the card, over the time watched."""
         return 100 * (tenant.busy[-1] - tenant.busy[0]) / (self.times[-1] - self.times[0])
+
+    def finished(self, tenant: Tenant) -> int:
+        """Kernels launched over the time watched."""
+        return tenant.launches[-1] - tenant.launches[0]
 
     def jitter(self, tenant: Tenant) -> float:
         """Per cent: the standard deviation of its shares of each second, against their mean."""

@@ -25,6 +25,12 @@ def test_share_zero_and_pause_close_the_gate(figures: dict[str, int]) -> None:
     assert (figures["closed"], figures["paused"]) == (1, 1)
 
 
+def test_who_is_held_earns_in_its_turns_and_for_their_drain(figures: dict[str, int]) -> None:
+    assert figures["held_permille"] == pytest.approx(280, abs=1)  # 700 permille of 400 ms a second
+    assert figures["held_last_ms"] < 390
+    assert figures["held_wait"] == 5
+
+
 def test_the_agents_debit_is_folded_in_once(figures: dict[str, int]) -> None:
     assert (figures["agent"], figures["agent_again"]) == (5_000_000, 0)
 

@@ -78,6 +78,29 @@ def test_pause_holds_every_launch_and_lets_go_within_50_ms(make_stage: MakeStage
     assert tenant.region.usage("launches") > launches
 
 
+def test_a_hold_begins_and_lets_a_waiter_go_by_itself(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    tenant = stage.steady(500, ns=MS)
+    stage.sleep(SECOND_NS)
+    start = stage.now + 100 * MS
+    tenant.region.set(hold_from_ns=start, hold_until_ns=start + SECOND_NS)
+    assert share_of(stage, tenant, 100 * MS) >= 400
+    stage.sleep(NOTICED_NS)
+    assert share_of(stage, tenant, SECOND_NS - 60 * MS) == 0
+    launches = tenant.region.usage("launches")
+    stage.sleep(start + SECOND_NS + 10 * MS - stage.now)
+    assert tenant.region.usage("launches") > launches
+    assert share_of(stage, tenant, SECOND_NS) == pytest.approx(500, abs=20)
+
+
+def test_a_hold_that_has_no_length_holds_nobody(make_stage: MakeStage) -> None:
+    stage = make_stage()
+    tenant = stage.steady(500, ns=MS)
+    tenant.region.set(hold_from_ns=stage.now + SECOND_NS, hold_until_ns=stage.now + SECOND_NS // 2)
+    stage.watch(2, warm=1)
+    assert stage.got(tenant) == pytest.approx(50, abs=2)
+
+
 def test_what_is_lent_comes_within_100_ms_and_goes_within_100_ms(make_stage: MakeStage) -> None:
     stage = make_stage()
     tenant = stage.steady(200, ns=MS)

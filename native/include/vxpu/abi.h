@@ -74,7 +74,9 @@ struct vx_limits_device {
     vx_u64 host_limit_bytes;      /* page-locked host memory; 0: no limit */
     vx_u64 copy_bytes_per_second; /* share of copy bandwidth; 0: no limit */
     vx_u64 physical_bytes;        /* of the whole card; 0: unknown */
-    vx_u64 reserved[10];
+    vx_u64 hold_from_ns;  /* launches wait from then... (written first) */
+    vx_u64 hold_until_ns; /* ...until then, even if the agent dies */
+    vx_u64 reserved[8];
 };
 
 struct vx_limits {
@@ -163,7 +165,9 @@ _Static_assert(offsetof(struct vx_limits_device, ctx_bytes) == 144, "");
 _Static_assert(offsetof(struct vx_limits_device, host_limit_bytes) == 152, "");
 _Static_assert(offsetof(struct vx_limits_device, copy_bytes_per_second) == 160, "");
 _Static_assert(offsetof(struct vx_limits_device, physical_bytes) == 168, "");
-_Static_assert(offsetof(struct vx_limits_device, reserved) == 176, "");
+_Static_assert(offsetof(struct vx_limits_device, hold_from_ns) == 176, "");
+_Static_assert(offsetof(struct vx_limits_device, hold_until_ns) == 184, "");
+_Static_assert(offsetof(struct vx_limits_device, reserved) == 192, "");
 _Static_assert(sizeof(struct vx_limits_device) == 256, "");
 
 _Static_assert(offsetof(struct vx_limits, magic) == 0, "");
