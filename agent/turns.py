@@ -14,9 +14,9 @@ from dataclasses import dataclass
 CYCLE_NS = 1_000_000_000
 # Long enough for an agent that looks each 50 ms to be there in every turn; small shares make the cycle longer.
 LEAST_TURN_NS = 100_000_000
-# At the end of a turn the gate is held and what was launched comes to its end. The gate earns that time all the same
-# (VX_HOLD_EARNS_NS): it is the slice's, and is had in its next turn.
-DRAIN_NS = 10_000_000
+# At the end of a turn the gate is held and what was launched (8 ms at most) comes to its end. The gate earns that time
+# all the same (VX_HOLD_EARNS_NS): it is the slice's, and is had in its next turn.
+DRAIN_NS = 12_000_000
 
 
 @dataclass(frozen=True, slots=True)

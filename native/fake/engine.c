@@ -214,6 +214,7 @@ static void run_for(struct vf_card *card, struct vf_queue *q,
     if (ns > slot->left_ns)
         ns = slot->left_ns;
     note_busy(card, q, slot, e->time_ns, ns);
+    vf_paging_done(card, e->current, ns);
     atomic_fetch_add(&q->done_ns, ns);
     slot->left_ns -= ns;
     e->time_ns += ns;
@@ -224,10 +225,15 @@ static void run_for(struct vf_card *card, struct vf_queue *q,
     atomic_store(&q->head, pass_done(q, atomic_load(&q->head), tail));
 }
 
-/* The process whose turn it is, starting behind `current`; -1: nobody's. */
+/*
+ * The process whose turn it is, starting behind `current`; -1: nobody's. Who
+ * would displace what another one pages in comes last.
+ */
 static int next_process(struct vf_card *card, struct pick *pick)
 {
     struct vf_engine *e = &card->engine;
+    struct pick last;
+    int late = -1;
     uint64_t wake = UINT64_MAX;
     uint32_t high = e->high <= VF_ENGINE_PROCESSES ? e->high : 0;
     for (uint32_t i = 1; i <= high; i++) {
@@ -236,13 +242,19 @@ static int next_process(struct vf_card *card, struct pick *pick)
         if (atomic_load(&q->head) == atomic_load(&q->tail))
             continue;
         *pick = next_of(e, q);
-        if (pick->slot)
+        if (pick->slot && !vf_paging_waits(card, index))
             return (int)index;
+        if (pick->slot && late < 0) {
+            late = (int)index;
+            last = *pick;
+        }
         if (pick->wake < wake)
             wake = pick->wake;
     }
     pick->wake = wake;
-    return -1;
+    if (late >= 0)
+        *pick = last;
+    return late;
 }
 
 static bool still_its_turn(struct vf_card *card, struct pick *pick)
@@ -268,7 +280,7 @@ static bool step(struct vf_card *card, uint64_t now)
         uint64_t paging = vf_paging_ns(card, index);
         pick.slot->left_ns += paging;
         atomic_fetch_add(&e->queues[index].queued_ns, paging);
-        e->turn_end_ns = e->time_ns + paging + vf_knob(card, quantum_ns);
+        e->turn_end_ns = e->time_ns + vf_knob(card, quantum_ns);
     }
     uint64_t until = e->turn_end_ns < now ? e->turn_end_ns : now;
     run_for(card, &e->queues[e->current], pick.slot, until - e->time_ns);
@@ -347,6 +359,8 @@ uint64_t vf_expect_end(struct vf_card *card, int index, uint64_t number)
             before = false;
             continue;
         }
+        if (vf_paging_waits(card, other))
+            continue;
         uint64_t share = (before || mine ? turns : turns - 1) * quantum;
         wait += least(wanted(&e->queues[other]), share);
     }

@@ -13,7 +13,7 @@
 
 #define VX_BURST_NS 20000000ULL /* unused share is kept for 20 ms at most */
 /* Of the time of a hold its end is earned all the same: see agent/turns.py. */
-#define VX_HOLD_EARNS_NS 10000000ULL
+#define VX_HOLD_EARNS_NS 12000000ULL
 #define VX_GATE_CLOSED UINT64_MAX
 
 struct vx_bucket {
