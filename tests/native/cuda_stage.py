@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 import subprocess
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -24,6 +25,7 @@ TICK_NS = SECOND_NS // 2
 LOOKS = 10  # for turns, in a tick
 TURN_FIELDS = ("hold_from_ns", "hold_until_ns", "lend_permille", "lend_until_ns")
 STEP_NS = 1_000_000
+START_S, LAUNCH_S = 5, 0.3  # of real time
 WORK = str(BUILD / "tests/cuda_work")
 CLOCK = str(BUILD / "tests/cuda_clock")
 
@@ -119,8 +121,23 @@ class Stage:
 
     def run(self, tenant: Tenant, *, programs: int = 1, **options: int) -> Tenant:
         for _ in range(programs):
-            self.start(tenant, "steady", **{"ms": 1_000_000} | options)
+            before = tenant.region.usage("launches")
+            guest = self.start(tenant, "steady", **{"ms": 1_000_000} | options)
+            self._await_launch(tenant, guest, before)
         return tenant
+
+    def _await_launch(self, tenant: Tenant, guest: subprocess.Popen[str], before: int) -> None:
+        """Time stands still until the program is there, else the machine's load would count as its idleness.
+
+        It goes on by little steps until the first launch; one that waits by itself is not waited for long.
+        """
+        slots, patience = len(tenant.guests), time.monotonic() + START_S
+        while len(tenant.region.live_slots()) < slots and guest.poll() is None and time.monotonic() < patience:
+            time.sleep(0.002)
+        patience = min(patience, time.monotonic() + LAUNCH_S)
+        while tenant.region.usage("launches") == before and guest.poll() is None and time.monotonic() < patience:
+            time.sleep(0.001)
+            self.sleep(STEP_NS // 100)
 
     def busy_by_pid(self) -> dict[int, int]:
         processes: Any = self.cards.list()[0]["processes"]

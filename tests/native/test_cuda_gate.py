@@ -136,8 +136,9 @@ def test_a_closed_lease_lets_a_waiter_go_with_device_unavailable(make_stage: Mak
 
 def test_a_whole_device_is_left_alone(make_stage: MakeStage) -> None:
     stage = make_stage()
-    tenant = stage.steady(10, ns=MS)
+    tenant = stage.slice(10)
     tenant.region.flag(1)
+    stage.run(tenant, ns=MS)
     stage.watch(2, warm=1)
     assert stage.got(tenant) > 98
     assert [tenant.region.usage(name) for name in ("launches", "measured_ns", "waits")] == [0, 0, 0]
