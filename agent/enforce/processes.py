@@ -75,7 +75,9 @@ class ProcessGroup:
     def _members(self) -> set[int]:
         holder = self._recorded(self.folder / "holder")
         if holder is not None:
-            wanted = str(Path(f"/proc/{holder}/ns/pid").readlink())
+            wanted = _namespace(holder)
+            if not wanted:  # it ended just now, and the kernel ends its whole namespace with it
+                return set()
             return {pid for pid in _pids() if _namespace(pid) == wanted}
         return _descendants(self._shims())
 

@@ -50,12 +50,11 @@ def in_format(vxpu: Vxpu, verb: list[str], fmt: str) -> subprocess.CompletedProc
 def test_every_list_parses_in_a_pipe(vxpu: Vxpu, device: dict[str, Any], ready_lease: ReadyLease) -> None:
     bought = ready_lease()
     for verb in (["offers"], ["device", "list"], ["reserve", "list"], ["lease", "list"], ["invoice", "list"], ["cost"]):
-        formats = ("json", "jsonl", "csv", "name", "table")
+        formats = ("json", "csv", "name")  # the others are tested where a format is made
         with ThreadPoolExecutor() as at_once:
             shown = dict(zip(formats, at_once.map(partial(in_format, vxpu, verb), formats), strict=True))
         assert {fmt: ran.stderr for fmt, ran in shown.items()} == dict.fromkeys(shown, ""), verb
         rows = json.loads(shown["json"].stdout)
-        assert len([json.loads(line) for line in shown["jsonl"].stdout.splitlines()]) == len(rows)
         assert shown["name"].stdout.split("\n")[:-1] == [row.get("id") or row.get("kind") or "" for row in rows]
         assert len(list(csv.DictReader(io.StringIO(shown["csv"].stdout)))) == len(rows)
     assert bought["lease"]["id"] in vxpu("lease", "list").stdout

@@ -83,15 +83,26 @@ def race(bench: Bench, *, rounds: int) -> Facts:
     both = neither = 0
     for _ in range(rounds):
         held = bench.slice(memory_mib=1024)
-        guests = [_ask(bench, held, 600 * MIB, seconds=0.5) for _ in range(2)]
-        got = sum(int(bench.finish(guest)) for guest in guests)
+        guests = [_ask(bench, held, 600 * MIB) for _ in range(2)]
+        got = sum(_answer(guest) for guest in guests)
+        for guest in guests:
+            guest.kill()
+            guest.communicate()
         both += got == 2
         neither += got == 0
     return {"rounds": rounds, "both": both, "neither": neither, "ok": not both and not neither}
 
 
-def _ask(bench: Bench, within: Slice, size: int, *, seconds: float) -> subprocess.Popen[str]:
-    return bench.start(sys.executable, "-m", "tests.gpu_check.ask", str(size), str(seconds), env=within.env)
+def _ask(bench: Bench, within: Slice, size: int) -> subprocess.Popen[str]:
+    """A program that asks for so much at once and keeps what it got until it is killed."""
+    return bench.start(sys.executable, "-m", "tests.gpu_check.ask", str(size), env=within.env)
+
+
+def _answer(guest: subprocess.Popen[str]) -> int:
+    line = guest.stdout.readline() if guest.stdout is not None else ""
+    if line not in {"0\n", "1\n"}:
+        raise Trouble(f"no answer from the program: {line!r}")
+    return int(line)
 
 
 def hook_cost(bench: Bench) -> Facts:
@@ -112,8 +123,8 @@ def _call_ns(bench: Bench, what: str, count: int, within: Slice | None) -> float
 def suspend(bench: Bench, *, mib: int) -> Facts:
     """Checkpoint a program that holds memory, and bring it back: seconds each, and what the card held meanwhile."""
     held = bench.slice(memory_mib=mib + 1024)
-    guest = _ask(bench, held, mib * MIB, seconds=60)
-    if guest.stdout is None or guest.stdout.readline() != "1\n":
+    guest = _ask(bench, held, mib * MIB)
+    if not _answer(guest):
         raise Trouble(f"{mib} MiB were refused")
     held_mib = _on_card_mib(bench, guest.pid)
     away_s = _checkpoint(bench, "suspend", guest.pid)

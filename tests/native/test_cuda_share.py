@@ -45,7 +45,6 @@ def make_stage(tmp_path: Path) -> Iterator[MakeStage]:
         yield make
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("name", SCENARIOS)
 def test_each_tenant_gets_what_it_asked_for(make_stage: MakeStage, name: str) -> None:
     stage = make_stage()
@@ -55,7 +54,6 @@ def test_each_tenant_gets_what_it_asked_for(make_stage: MakeStage, name: str) ->
     assert got == pytest.approx([tenant.asked / 10 for tenant in tenants], abs=POINT)
 
 
-@pytest.mark.native
 def test_one_kernel_of_300_ms_a_call_averages_a_tenth(make_stage: MakeStage) -> None:
     stage = make_stage()
     tenant = stage.steady(100, ns=300 * MS, sync=1)
@@ -64,7 +62,6 @@ def test_one_kernel_of_300_ms_a_call_averages_a_tenth(make_stage: MakeStage) -> 
     assert tenant.region.usage("longest_wait_ns") <= 3 * SECOND_NS
 
 
-@pytest.mark.native
 def test_thirty_two_tenants_get_the_same(make_stage: MakeStage) -> None:
     stage = make_stage()
     tenants = [stage.steady(31, **SHORT) for _ in range(32)]
@@ -74,7 +71,6 @@ def test_thirty_two_tenants_get_the_same(make_stage: MakeStage) -> None:
     assert 100 * statistics.pstdev(got) / statistics.mean(got) <= 3
 
 
-@pytest.mark.native
 def test_two_programs_of_a_slice_share_one_bucket(make_stage: MakeStage) -> None:
     stage = make_stage()
     tenant = stage.steady(300, programs=2, ns=MS)
@@ -82,7 +78,6 @@ def test_two_programs_of_a_slice_share_one_bucket(make_stage: MakeStage) -> None
     assert stage.got(tenant) == pytest.approx(30, abs=POINT)
 
 
-@pytest.mark.native
 def test_without_the_agents_gain_contention_overcharges(make_stage: MakeStage) -> None:
     stage = make_stage(gain=False)
     tenants = [stage.steady(300, ns=5 * MS, sync=1), stage.steady(700, **SHORT)]
@@ -91,7 +86,6 @@ def test_without_the_agents_gain_contention_overcharges(make_stage: MakeStage) -
     assert sum(stage.got(tenant) for tenant in tenants) < 100 - 5 * POINT
 
 
-@pytest.mark.native
 def test_twenty_short_programs_do_not_run_free(make_stage: MakeStage) -> None:
     stage = make_stage()
     tenant = stage.slice(100)
@@ -104,7 +98,6 @@ def test_twenty_short_programs_do_not_run_free(make_stage: MakeStage) -> None:
     assert tenant.region.usage("measured_ns") == pytest.approx(20 * 20 * MS, rel=0.02)
 
 
-@pytest.mark.native
 def test_a_function_never_measured_has_one_launch_in_flight(make_stage: MakeStage) -> None:
     stage = make_stage()
     out = stage.finish(stage.start(stage.slice(1000), "unknown", ns=10 * MS, count=20))
@@ -112,7 +105,6 @@ def test_a_function_never_measured_has_one_launch_in_flight(make_stage: MakeStag
     assert out["took_ns"] >= out["all_ns"] - 30 * MS
 
 
-@pytest.mark.native
 def test_fills_on_the_card_are_device_work(make_stage: MakeStage) -> None:
     stage = make_stage()
     stage.cards.set(fill_bytes_per_second=1 << 30)
@@ -122,7 +114,6 @@ def test_fills_on_the_card_are_device_work(make_stage: MakeStage) -> None:
     assert stage.got(tenant) == pytest.approx(30, abs=POINT)
 
 
-@pytest.mark.native
 @pytest.mark.parametrize("pattern", ["value", "host"])
 def test_work_behind_the_host_is_not_waited_for(make_stage: MakeStage, pattern: str) -> None:
     stage = make_stage()

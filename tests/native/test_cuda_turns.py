@@ -26,7 +26,6 @@ def crowd(stage: Stage, *shares: int) -> list[Tenant]:
     return tenants
 
 
-@pytest.mark.native
 @pytest.mark.parametrize(("shares", "times"), [((500, 500), 20), ((300, 700), 2), ((250,) * 4, 10)])
 def test_turns_keep_a_full_card_from_paging_all_the_time(
     make_stage: MakeStage, shares: tuple[int, ...], times: int
@@ -41,7 +40,6 @@ def test_turns_keep_a_full_card_from_paging_all_the_time(
     assert [stage.got(tenant) for tenant in tenants] == pytest.approx([share / 10 for share in shares], abs=POINTS)
 
 
-@pytest.mark.native
 def test_who_does_not_spill_goes_on_through_the_others_turns(make_stage: MakeStage) -> None:
     stage = make_stage(turns=True, memory_mib=CARD_MIB + 300)
     other = stage.steady(200, ns=MS)
@@ -51,7 +49,6 @@ def test_who_does_not_spill_goes_on_through_the_others_turns(make_stage: MakeSta
     assert other.region.usage("longest_wait_ns") <= 100 * MS
 
 
-@pytest.mark.native
 def test_nobody_pays_for_paging_while_everything_fits(make_stage: MakeStage) -> None:
     stage = make_stage(memory_mib=2 * CARD_MIB)
     tenants = crowd(stage, 300, 700)

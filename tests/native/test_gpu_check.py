@@ -9,7 +9,7 @@ import pytest
 from tests.gpu_check.__main__ import steps
 from tests.native.region import NATIVE
 
-pytestmark = [pytest.mark.native, pytest.mark.timeout(180)]
+pytestmark = pytest.mark.timeout(180)
 QUICK = ["--fake", "--seconds", "0.3", "--shares", "250", "--rounds", "2", "--mib", "256"]
 
 
