@@ -15,9 +15,12 @@ import pytest
 from agent.devices.nvidia import NvidiaPort
 from agent.devices.port import Device
 from agent.enforce.cgroup import cgroup_mounts
+from agent.enforce.modes.limiter import limiter_badge
+from agent.enforce.modes.port import Operator
 from agent.memory_fence import MemoryFence
 from tests.agent.bench import skip_unless_root
 from tests.agent.cards import Cards, build_fake
+from vxpu.states import Isolation
 from vxpu.units import MIB
 from vxpu.wire.node import MigState
 
@@ -64,6 +67,15 @@ def test_a_slice_is_capped_resized_and_let_go(on_card: Callable[..., Any]) -> No
     assert on_card(story) == [
         "", "", (1024 * MIB, 1024 * MIB), "", (1024 * MIB, 2048 * MIB), 0, "", (0, MAX),
     ]  # fmt: skip
+
+
+def test_only_a_fenced_card_is_called_strict(on_card: Callable[..., Any]) -> None:
+    def story(fence: MemoryFence, card: Device, port: NvidiaPort) -> Any:
+        strict, lax = Operator(host_is_strict=True), Operator(host_is_strict=False)
+        return [limiter_badge(port, fence, card, operator).isolation for operator in (strict, lax)]
+
+    assert on_card(story) == [Isolation.STRICT, Isolation.ADVISORY]
+    assert on_card(story, groups=None) == [Isolation.ADVISORY, Isolation.ADVISORY]
 
 
 def test_an_old_driver_has_no_fence(on_card: Callable[..., Any], cards: Cards) -> None:

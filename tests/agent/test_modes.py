@@ -60,7 +60,7 @@ def test_left_alone_a_card_is_sold_as_it_was_set_up(on_cards: Callable[..., Any]
 
     names, shared, cut, cpu = on_cards(story, mig=True)
     assert names == ["limiter", "mig"]
-    assert (shared.isolation, cut.isolation, cpu) == (Isolation.STRICT, Isolation.MIG, None)
+    assert (shared.isolation, cut.isolation, cpu) == (Isolation.ADVISORY, Isolation.MIG, None)
     assert "the slices have no cgroup v2" in shared.detail or os.geteuid() != 0
     assert shared.detail.endswith("time held by the library in each slice; audited from outside by process")
 
@@ -71,7 +71,7 @@ def test_the_whole_of_a_card_goes_out_with_the_library_inert(on_cards: Callable[
 
     (name, whole), (other, part) = on_cards(story)
     assert (name, whole.isolation, whole.inert) == ("exclusive", Isolation.EXCLUSIVE, True)
-    assert (other, part.isolation, part.inert, part.share_permille) == ("limiter", Isolation.STRICT, False, 250)
+    assert (other, part.isolation, part.inert, part.share_permille) == ("limiter", Isolation.ADVISORY, False, 250)
 
 
 def test_the_operator_sets_one_card_apart(on_cards: Callable[..., Any], cards: Cards) -> None:
@@ -83,7 +83,7 @@ def test_the_operator_sets_one_card_apart(on_cards: Callable[..., Any], cards: C
         return sharing.badge(first), sharing.badge(second)
 
     shared, whole = on_cards(story, mode="limiter", modes={uuid: "exclusive"})
-    assert (shared.isolation, whole.isolation) == (Isolation.STRICT, Isolation.EXCLUSIVE)
+    assert (shared.isolation, whole.isolation) == (Isolation.ADVISORY, Isolation.EXCLUSIVE)
 
 
 def test_a_wish_that_the_card_cannot_fulfil_sells_nothing_and_says_why(on_cards: Callable[..., Any]) -> None:

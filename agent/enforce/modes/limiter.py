@@ -48,11 +48,12 @@ class Limiter:
 
 
 def limiter_badge(port: NvidiaPort, fence: MemoryFence, card: Device, operator: Operator) -> Badge:
-    """Strict needs two layers: the library in a slice that cannot shed it, and a count from outside of it."""
-    memory = fence.why_not(card)
-    told = "memory fenced by the driver" if not memory else f"memory held by the library ({memory})"
+    """Strict is against a program that sheds the library: it needs the driver's fence and a count from outside."""
+    missing = fence.why_not(card)
+    told = "memory fenced by the driver" if not missing else f"memory held by the library ({missing})"
     if not operator.host_is_strict:
         return Badge(Isolation.ADVISORY, f"{told}; time held by the library; nothing keeps a program from leaving it")
     if port.process_memory(card) is None:
         return Badge(Isolation.ADVISORY, f"{told}; time held by the library; the driver lists no processes to audit")
-    return Badge(Isolation.STRICT, f"{told}; time held by the library in each slice; audited from outside by process")
+    mode = Isolation.ADVISORY if missing else Isolation.STRICT
+    return Badge(mode, f"{told}; time held by the library in each slice; audited from outside by process")

@@ -26,4 +26,11 @@ export const READINGS: Record<string, Known> = {
   energy_mj: { label: "nodes.energy", format: (value) => `${formatNumber(value / 3_600_000_000, 2)} kWh` },
   sm_clock_mhz: { label: "nodes.clock_rate", format: (value) => `${formatNumber(value)} MHz` },
   ecc_uncorrected: { label: "nodes.ecc", format: (value) => formatNumber(value) },
+  ecc_corrected: { label: "nodes.ecc_corrected", format: (value) => formatNumber(value) },
+  memory_clock_mhz: { label: "nodes.memory_clock", format: (value) => `${formatNumber(value)} MHz` },
+  memory_utilization_permille: { label: "nodes.memory_traffic", format: formatShare },
+  power_limit_mw: { label: "nodes.power_limit", format: (value) => `${formatNumber(value / 1000)} W` },
+  throttle_reasons: { label: "nodes.throttle_reasons", format: (value) => `0x${value.toString(16)}` },
+  xid_last: { label: "nodes.xid_last", format: (value) => formatNumber(value) },
+  mig_enabled: { label: "nodes.mig_enabled", format: (value) => formatNumber(value) },
 };
