@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from config.demo.cast import make_tenant, publish_prices
+from config.demo.cast import make_tenant, publish_prices, put_on_the_shelf
 from config.demo.settle import await_books, close_period, drain, write_files
 from config.demo.stage import Bought, Stage, StoryBroke, instant, iso, sleep_until, wait_until
 
@@ -50,6 +50,8 @@ def play_card(stage: Stage, folder: Path) -> CardPapers:
     stage.screen.say(f"device {card['id']}: {card['model']}, isolation {card['isolation']}: {card['isolation_detail']}")
     stage.screen.check("it says that it is simulated", "simulated" in f"{card['model']}".lower(), card["model"])
     stage.began_at = math.ceil(time.time())
+    publish_prices(stage.operator, kind=str(card["kind"]))
+    stage.screen.say(f"offers: {', '.join(put_on_the_shelf(stage.operator, card))}")
     mine = _buy(stage, card)
     report = _work(stage, mine)
     _give_back(stage, mine)
@@ -57,7 +59,6 @@ def play_card(stage: Stage, folder: Path) -> CardPapers:
 
 
 def _buy(stage: Stage, card: dict[str, Any]) -> Bought:
-    publish_prices(stage.operator, kind=str(card["kind"]))
     tenant = make_tenant(stage.operator, stage.site, "D", run=format(int(time.time()), "x"))
     sleep_until(stage.began_at)
     size = {"memory_mib": MEMORY_MIB, "share_permille": SHARE_PERMILLE}
