@@ -82,7 +82,13 @@ class CardMeter:
         self._owner = {pid: one for pid, one in self._owner.items() if mono_ns - one[1] <= REMEMBERED_NS}
 
     def question(self, *, wall_us: int) -> int:
-        """Since when to ask, in the driver's microseconds (of the epoch)."""
+        """Since when to ask, in the driver's microseconds (of the epoch).
+
+        The driver stamps its samples with the wall clock: one that was set back by more than a question's length would
+        else hide all samples until it has caught up, and their time would be nobody's.
+        """
+        if self.since_us > wall_us + LONGEST_QUESTION_US:
+            self.since_us = wall_us
         self.since_us = max(self.since_us, wall_us - LONGEST_QUESTION_US)
         return self.since_us
 

@@ -115,3 +115,21 @@ def test_all_time_is_somebodys_or_nobodys_and_none_is_negative(looks: list[list[
         had = meter.look({}, mono_ns=(number + 2) * 500 * MS)
         assert all(ns >= 0 for ns in had.values())
     assert meter.busy_ns == sum(one.busy_ns for one in meter.slices.values()) + meter.unclaimed_ns
+
+
+def test_a_wall_clock_set_back_an_hour_hides_no_use() -> None:
+    meter = metered(a=[10])
+    meter.fold([Sample(10, START_US + 100_000, 1000)], since_us=START_US)
+    back_us = START_US - 3600 * SECOND_US
+    since_us = meter.question(wall_us=back_us)
+    assert since_us == back_us
+    meter.fold([Sample(10, back_us + 100_000, 1000)], since_us=since_us)
+    assert meter.look({}, mono_ns=501 * MS) == {"a": 200 * MS}
+
+
+def test_a_wall_clock_set_forward_an_hour_is_no_hour_of_use() -> None:
+    meter = metered(a=[10])
+    ahead_us = START_US + 3600 * SECOND_US
+    since_us = meter.question(wall_us=ahead_us)
+    meter.fold([Sample(10, ahead_us, 1000)], since_us=since_us)
+    assert meter.look({}, mono_ns=501 * MS) == {"a": LONGEST_QUESTION_US * US}
