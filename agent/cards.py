@@ -72,6 +72,7 @@ class Watched:
     waited_ns: int = -WAITING_NS
     lent_permille: int = 0
     over_since_ns: int = 0
+    judged_ns: int = 0
     over_had_ns: int = 0
     over_allowed_ns: int = 0
     kept_bytes: int = 0
@@ -219,8 +220,9 @@ class Cards:
 
     def _close(self, key: str, memory: Mapping[int, int | None] | None) -> None:
         now_ns, meter = self._now_ns(), self._meters[key]
+        length_ns = max(LOOK_NS, now_ns - meter.mono_ns)
         had = meter.look(memory, mono_ns=now_ns)
-        self._foreign_permille[key] = (meter.unclaimed_ns - self._unclaimed.get(key, 0)) * WHOLE_PERMILLE // LOOK_NS
+        self._foreign_permille[key] = (meter.unclaimed_ns - self._unclaimed.get(key, 0)) * WHOLE_PERMILLE // length_ns
         self._unclaimed[key] = meter.unclaimed_ns
         lag_ns = (self._wall_us() - meter.since_us) * MICRO
         at_ns = now_ns - lag_ns if 0 <= lag_ns <= LONGEST_LAG_NS else now_ns
@@ -270,20 +272,19 @@ class Cards:
     def _judge(self, one: Watched, had_ns: int, now_ns: int) -> None:
         """Who has more of the card for ten seconds than its share and its loans is past the limiter, and it is said."""
         if not one.over_since_ns:
-            one.over_since_ns = now_ns
+            one.over_since_ns = one.judged_ns = now_ns
             return
         allowed = min(WHOLE_PERMILLE, one.spec.share_permille + one.lent_permille)
         one.over_had_ns += had_ns
-        one.over_allowed_ns += LOOK_NS * allowed // WHOLE_PERMILLE
+        one.over_allowed_ns += (now_ns - one.judged_ns) * allowed // WHOLE_PERMILLE  # a look may be late
+        one.judged_ns = now_ns
         length_ns = now_ns - one.over_since_ns
         if length_ns < OVER_NS:
             return
         if one.over_had_ns * WHOLE_PERMILLE > one.over_allowed_ns * OVER_PERMILLE + SECOND_NS // 2 * WHOLE_PERMILLE:
             took = one.over_had_ns * WHOLE_PERMILLE // length_ns
-            self._events.append((
-                one.spec.lease_id,
-                f"over_share: {took} permille of the card for {length_ns // SECOND_NS} s; {allowed} were to be had",
-            ))  # fmt: skip
+            text = f"over_share: {took} permille of the card for {length_ns // SECOND_NS} s; {allowed} were to be had"
+            self._events.append((one.spec.lease_id, text))
         one.over_since_ns, one.over_had_ns, one.over_allowed_ns = now_ns, 0, 0
 
     # ---- turns ----

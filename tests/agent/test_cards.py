@@ -80,10 +80,10 @@ class Node:
     def region(self, spec: SliceSpec) -> Region:
         return self.bench.enforcer.region(spec)
 
-    def pass_half_a_second(self, **permille: int) -> None:
-        """While it passes these slices have so much of the card."""
+    def pass_half_a_second(self, *, late: int = 1, **permille: int) -> None:
+        """While it passes these slices have so much of the card. `late`: the look comes after so many half seconds."""
         self.busy = {self.pid_of[lease_id]: share for lease_id, share in permille.items()}
-        for _ in range(5):
+        for _ in range(5 * late):
             self.now_ns += LOOK_NS // 5
             self.cards.sample()
         self.cards.look()
@@ -150,6 +150,13 @@ def test_who_has_more_than_his_share_for_ten_seconds_is_told(node: Node) -> None
     (event,) = node.cards.take_events()
     assert event[0] == a.lease_id
     assert event[1].startswith("over_share: 4")
+
+
+def test_looks_that_come_late_accuse_nobody(node: Node) -> None:
+    node.make("lse_a", share=450, uid=64101)
+    for _ in range(12):
+        node.pass_half_a_second(late=2, lse_a=450)
+    assert node.cards.take_events() == []
 
 
 def test_a_whole_card_is_metered_and_otherwise_left_alone(node: Node) -> None:
