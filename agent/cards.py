@@ -220,7 +220,7 @@ class Cards:
 
     def _close(self, key: str, memory: Mapping[int, int | None] | None) -> None:
         now_ns, meter = self._now_ns(), self._meters[key]
-        length_ns = max(LOOK_NS, now_ns - meter.mono_ns)
+        length_ns = max(LOOK_NS, now_ns - (meter.mono_ns or now_ns))
         had = meter.look(memory, mono_ns=now_ns)
         self._foreign_permille[key] = (meter.unclaimed_ns - self._unclaimed.get(key, 0)) * WHOLE_PERMILLE // length_ns
         self._unclaimed[key] = meter.unclaimed_ns

@@ -118,7 +118,8 @@ class Suspender:
         """The gate first, so that nothing new is launched; the freezer last, for a frozen process cannot be locked."""
         lease_id, spec = case.spec.lease_id, case.spec
         self.enforcer.region(spec).pause(paused=True)
-        self.cards.look()  # what it holds now: a program may have come since the last look
+        self.cards.sample()  # whose the processes are, and what it holds now: a program may have come just before
+        self.cards.look()
         users = self.cards.users(lease_id)
         # Whoever is in the group now, and nobody else; the driver knows which of them are its own.
         answer = self.ask("suspend", self.enforcer.processes(spec))
