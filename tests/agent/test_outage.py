@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from agent.enforce.cgroup import CgroupSample
 from tests.agent.agents import Agent, running_agent, settle
 from tests.agent.bench import skip_unless_root, wait_for
 
@@ -29,6 +30,19 @@ def assert_every_window_once(agent: Agent) -> None:
     assert starts == sorted(set(starts))
 
 
+def stopped_sample(agent: Agent) -> CgroupSample:
+    """Once the kernel has stopped the last thread and written down its last tick, which may be after the gate closed."""
+    samples = [agent.group().sample()]
+
+    def is_still() -> bool:
+        time.sleep(0.1)
+        samples.append(agent.group().sample())
+        return samples[-1].cpu_ns == samples[-2].cpu_ns
+
+    wait_for(is_still, seconds=10, what="the slice stands still")
+    return samples[-1]
+
+
 def test_a_silent_server_closes_the_gate_and_a_returning_one_opens_it(tmp_path: Path) -> None:
     with running_agent(tmp_path / "node", authority_s=3) as agent:
         agent.peer.want()
@@ -38,7 +52,7 @@ def test_a_silent_server_closes_the_gate_and_a_returning_one_opens_it(tmp_path: 
         program.stdout.readline()
         agent.peer.is_silent = True
         wait_for(lambda: agent.status()["leases"]["lse_a"]["gate_closed"], seconds=30, what="the gate closes")
-        stopped = agent.group().sample()
+        stopped = stopped_sample(agent)
         time.sleep(1)
         assert agent.group().sample().cpu_ns == stopped.cpu_ns
         assert program.poll() is None
