@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import insort
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
+from allocator.engine.books import Books
 from allocator.engine.fit import asked_size, refusal
-from allocator.engine.fleet import Ask, Card, Fleet, Taken, sort_key
+from allocator.engine.fleet import Ask, Card, Fleet, HostTaken, Machine, Taken, sort_key
+from allocator.engine.view import DEVICE_RESOURCES, HOST_RESOURCES, Layout, View
 
 
 class NotPlaced(ValueError):
@@ -20,11 +23,11 @@ class NotPlaced(ValueError):
 
 
 class Step(NamedTuple):
-    """One change of a calendar: `placed` or removed."""
+    """One change of a calendar: `placed` or removed. A host's has the node, a device's the device as `place_id`."""
 
     placed: bool
-    device_id: UUID
-    taken: Taken
+    place_id: UUID
+    taken: Taken | HostTaken
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,52 +38,99 @@ class Plan:
 
 
 class Draft:
-    """Mutable and short-lived. `Draft.of(fleet)`; the fleet itself never changes."""
+    """Mutable and short-lived. `Draft.of(fleet)`; the fleet itself never changes.
 
-    def __init__(self, cards: dict[UUID, Card], calendars: dict[UUID, list[Taken]]) -> None:
-        self._cards = cards
-        self._calendars = calendars
+    The calendars are kept twice, in step: as pieces by place, and in columns for the views.
+    """
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.layout = Layout(fleet)
+        self._cards = {card.device_id: card for card in fleet.cards}
+        self._machines = {machine.node_id: machine for machine in fleet.machines}
+        self._devices = Books(self.layout.rows * self.layout.columns, DEVICE_RESOURCES)
+        self._hosts = Books(self.layout.rows, HOST_RESOURCES)
+        self._pieces: dict[UUID, dict[Taken | HostTaken, list[int]]] = defaultdict(dict)
+        self._leases: dict[UUID, list[tuple[UUID, Taken | HostTaken]]] = defaultdict(list)
+        self._views: dict[tuple[int, int], View] = {}
         self._steps: list[Step] = []
+        for card in fleet.cards:
+            for piece in card.taken:
+                self._add(card.device_id, piece)
+        for machine in fleet.machines:
+            for host_piece in machine.taken:
+                self._add(machine.node_id, host_piece)
 
     @classmethod
     def of(cls, fleet: Fleet) -> Draft:
-        return cls(
-            {card.device_id: card for card in fleet.cards},
-            {card.device_id: list(card.taken) for card in fleet.cards},
-        )
+        return cls(fleet)
 
     def card(self, device_id: UUID) -> Card:
         """The card as drafted so far."""
-        return replace(self._cards[device_id], taken=tuple(self._calendars[device_id]))
+        pieces = self._pieces[device_id].items()
+        taken = [piece for piece, slots in pieces for _ in slots if isinstance(piece, Taken)]
+        return replace(self._cards[device_id], taken=tuple(sorted(taken, key=sort_key)))
+
+    def machine(self, node_id: UUID) -> Machine:
+        """The node as drafted so far."""
+        pieces = self._pieces[node_id].items()
+        taken = [piece for piece, slots in pieces for _ in slots if isinstance(piece, HostTaken)]
+        return replace(self._machines[node_id], taken=tuple(sorted(taken, key=sort_key)))
 
     def fleet(self) -> Fleet:
         """The whole fleet as drafted so far."""
-        return Fleet(tuple(self.card(device_id) for device_id in self._cards))
+        return Fleet(tuple(map(self.card, self._cards)), tuple(map(self.machine, self._machines)))
+
+    def view(self, starts: int, ends: int) -> View:
+        """What is left over the window; it follows this draft's later changes."""
+        view = self._views.get((starts, ends))
+        if view is None:
+            view = self._views[starts, ends] = View(self.layout, self._devices, self._hosts, starts, ends)
+        return view
 
     def place(self, device_id: UUID, ask: Ask, *, lease_id: UUID) -> Taken:
-        """Raises NotPlaced with the constraint that failed."""
-        card = self.card(device_id)
-        constraint = refusal(card, ask)
+        """One device and what the ask wants of its host. Raises NotPlaced with the constraint that failed."""
+        constraint = refusal(self.card(device_id), ask)
         if constraint is not None:
             raise NotPlaced(constraint)
-        size = asked_size(card, ask)
-        taken = Taken(
-            lease_id=lease_id, starts=ask.starts, ends=ask.ends, permille=size.permille, mib=size.mib, whole=ask.whole
-        )
-        self._apply(Step(placed=True, device_id=device_id, taken=taken))
-        return taken
+        row, column = self.layout.place_of[device_id]
+        if not self.view(ask.starts, ask.ends).host_fits(ask, slice(row, row + 1))[0]:
+            raise NotPlaced("host")
+        return self.take(row, (column,), ask, lease_id=lease_id)[0]
+
+    def take(self, row: int, columns: Sequence[int], ask: Ask, *, lease_id: UUID) -> list[Taken]:
+        """Devices of a node that a view called free for the ask, and the ask's part of the host. Not checked again."""
+        found = []
+        for column in columns:
+            card = self.layout.cards[row][column]
+            size = asked_size(card, ask)
+            taken = Taken(
+                lease_id=lease_id, starts=ask.starts, ends=ask.ends, permille=size.permille, mib=size.mib,
+                whole=ask.whole, copy_permille=card.copy_permille if ask.whole else ask.copy_permille,
+            )  # fmt: skip
+            self._apply(Step(placed=True, place_id=card.device_id, taken=taken))
+            found.append(taken)
+        if ask.cores_milli or ask.host_mib:
+            host = HostTaken(
+                lease_id=lease_id, starts=ask.starts, ends=ask.ends, cores_milli=ask.cores_milli, mib=ask.host_mib
+            )
+            self._apply(Step(placed=True, place_id=self.layout.machines[row].node_id, taken=host))
+        return found
 
     def remove(self, lease_id: UUID) -> int:
         """Give back everything that the lease takes; returns how many pieces that was."""
-        pieces = [
-            (device_id, piece)
-            for device_id, calendar in self._calendars.items()
-            for piece in calendar
-            if piece.lease_id == lease_id
-        ]
-        for device_id, piece in pieces:
-            self._apply(Step(placed=False, device_id=device_id, taken=piece))
+        pieces = list(self._leases.get(lease_id, ()))
+        for place_id, piece in pieces:
+            self._apply(Step(placed=False, place_id=place_id, taken=piece))
         return len(pieces)
+
+    def pieces_of(self, lease_id: UUID) -> list[tuple[UUID, Taken | HostTaken]]:
+        """(device or node, piece) of a lease."""
+        return list(self._leases.get(lease_id, ()))
+
+    def leases_on(self, row: int) -> set[UUID]:
+        """Who has something on a node or one of its devices."""
+        places = [*self.layout.device_ids[row], self.layout.machines[row].node_id]
+        return {piece.lease_id for place_id in places for piece in self._pieces[place_id]}
 
     def mark(self) -> int:
         return len(self._steps)
@@ -99,8 +149,42 @@ class Draft:
         self._steps.append(step)
 
     def _write(self, step: Step) -> None:
-        calendar = self._calendars[step.device_id]
         if step.placed:
-            insort(calendar, step.taken, key=sort_key)
+            self._add(step.place_id, step.taken)
         else:
-            calendar.remove(step.taken)
+            self._drop(step.place_id, step.taken)
+
+    def _add(self, place_id: UUID, piece: Taken | HostTaken) -> None:
+        books, place = self._place(place_id, piece)
+        slot = books.add(place, piece.starts, piece.ends, amounts_of(piece))
+        self._pieces[place_id].setdefault(piece, []).append(slot)
+        self._leases[piece.lease_id].append((place_id, piece))
+        self._tell(place, piece, 1)
+
+    def _drop(self, place_id: UUID, piece: Taken | HostTaken) -> None:
+        books, place = self._place(place_id, piece)
+        slots = self._pieces[place_id][piece]
+        books.drop(slots.pop())
+        if not slots:
+            del self._pieces[place_id][piece]
+        self._leases[piece.lease_id].remove((place_id, piece))
+        if not self._leases[piece.lease_id]:
+            del self._leases[piece.lease_id]
+        self._tell(place, piece, -1)
+
+    def _place(self, place_id: UUID, piece: Taken | HostTaken) -> tuple[Books, int]:
+        if isinstance(piece, HostTaken):
+            return self._hosts, self.layout.row_of[place_id]
+        return self._devices, self.layout.flat(*self.layout.place_of[place_id])
+
+    def _tell(self, place: int, piece: Taken | HostTaken, sign: int) -> None:
+        for view in self._views.values():
+            change = view.change_host if isinstance(piece, HostTaken) else view.change_device
+            change(place, piece.starts, piece.ends, amounts_of(piece), sign)
+
+
+def amounts_of(piece: Taken | HostTaken) -> tuple[int, ...]:
+    """The piece as the books' vector: see `view`."""
+    if isinstance(piece, HostTaken):
+        return (piece.cores_milli, piece.mib)
+    return (piece.permille, piece.mib, piece.copy_permille, 1, int(piece.whole))

@@ -8,6 +8,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 FOREVER = 2**62
+# A capacity that nobody told: nothing is refused for it.
+UNLIMITED = 2**40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +22,18 @@ class Taken:
     permille: int
     mib: int
     whole: bool = False
+    copy_permille: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostTaken:
+    """What a lease takes of its node beside the device: thousandths of a core, MiB of main memory."""
+
+    lease_id: UUID
+    starts: int
+    ends: int
+    cores_milli: int
+    mib: int
 
 
 class Closed(NamedTuple):
@@ -46,11 +60,30 @@ class Card:
     cordoned: bool = False
     closed: tuple[Closed, ...] = ()
     taken: tuple[Taken, ...] = ()
+    model: str = ""
+    copy_permille: int = 1000
+    health: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A node as a host. `taken` is sorted by (starts, ends, lease)."""
+
+    node_id: UUID
+    pool: str = ""
+    site: str = ""
+    rack: str = ""
+    cores_milli: int = UNLIMITED
+    mib: int = UNLIMITED
+    taken: tuple[HostTaken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
-    """What is wanted. None is "any"; `isolation_rank` is the weakest mode that will do."""
+    """What is wanted. None is "any"; `isolation_rank` is the weakest mode that will do.
+
+    `devices` distinct devices of one node, each of that size (0: only a part of the host).
+    """
 
     permille: int
     mib: int
@@ -60,17 +93,30 @@ class Ask:
     kind: str | None = None
     device_id: UUID | None = None
     isolation_rank: int | None = None
+    devices: int = 1
+    copy_permille: int = 0
+    cores_milli: int = 0
+    host_mib: int = 0
+    models: frozenset[str] | None = None
+    pool: str | None = None
+    site: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Every card, ordered by device id so that ties fall the same way on every machine."""
+    """Every card, by device id, and every node, by its id, so that ties fall the same way on every machine."""
 
     cards: tuple[Card, ...]
+    machines: tuple[Machine, ...] = ()
 
     @classmethod
-    def of(cls, cards: Iterable[Card]) -> Fleet:
-        return cls(tuple(sorted(cards, key=lambda card: card.device_id)))
+    def of(cls, cards: Iterable[Card], machines: Iterable[Machine] = ()) -> Fleet:
+        """A node of which only cards are known is a machine that told nothing."""
+        ordered = tuple(sorted(cards, key=lambda card: card.device_id))
+        known = {machine.node_id: machine for machine in machines}
+        for card in ordered:
+            known.setdefault(card.node_id, Machine(node_id=card.node_id))
+        return cls(ordered, tuple(known[node_id] for node_id in sorted(known)))
 
 
 class Peak(NamedTuple):
@@ -78,7 +124,7 @@ class Peak(NamedTuple):
     mib: int
 
 
-def sort_key(taken: Taken) -> tuple[int, int, UUID]:
+def sort_key(taken: Taken | HostTaken) -> tuple[int, int, UUID]:
     return (taken.starts, taken.ends, taken.lease_id)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from allocator.engine.fit import asked_size, refusal, room
+from allocator.engine.draft import Draft
 from allocator.engine.fleet import Ask, Card, Fleet
 from allocator.engine.policies import POLICIES
+from allocator.engine.search import Ranker
 
 
 class UnknownPolicy(KeyError):
@@ -21,15 +22,14 @@ class Scored:
 
 
 def rank(fleet: Fleet, ask: Ask, *, policy: str, limit: int) -> list[Scored]:
-    """The best `limit` cards that take the ask. Deterministic: ties go to the lower device id."""
+    """The best `limit` cards that take the ask. Deterministic: ties go to the lower node id, then device id."""
     if policy not in POLICIES:
         raise UnknownPolicy(policy)
-    score = POLICIES[policy]
-    found = []
-    for card in fleet.cards:
-        if refusal(card, ask) is None:
-            left = room(card, ask.starts, ask.ends)
-            terms = score(card, left, asked_size(card, ask))
-            found.append(Scored(card=card, score=sum(terms.values()), terms=terms))
-    found.sort(key=lambda one: (-one.score, one.card.device_id))
-    return found[:limit]
+    draft = Draft.of(fleet)
+    ranker = Ranker(draft.view(ask.starts, ask.ends), POLICIES[policy])
+    return [
+        Scored(
+            card=draft.layout.cards[found.row][found.columns[0]], score=found.score, terms=ranker.explain(ask, found)
+        )
+        for found in ranker.rank(ask, limit=limit)
+    ]

@@ -1,13 +1,10 @@
-"""Small scored policies, one a file. Each maps (card, room, size) to integer terms; the highest sum wins."""
+"""Small scored policies behind one interface (`base.Policy`), by name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
-from allocator.engine.fit import Room, Size
-from allocator.engine.fleet import Card
-from allocator.engine.policies import binpack, spread
+from allocator.engine.policies.base import Policy
+from allocator.engine.policies.binpack import Binpack, Spread
 
-Policy = Callable[[Card, Room, Size], dict[str, int]]
-
-POLICIES: Mapping[str, Policy] = {"binpack": binpack.terms, "spread": spread.terms}
+POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (Binpack(), Spread())}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from allocator.engine.draft import Draft, NotPlaced
 from allocator.engine.fit import constraint_counts, earliest, nearest_sizes, next_free, refusal
-from allocator.engine.fleet import FOREVER, Ask, Fleet
+from allocator.engine.fleet import FOREVER, Ask, Fleet, Taken
 from allocator.engine.score import rank
 from tests.allocator.engine.strategies import asks, fits_by_hand, instants, make_fleet, usage_at
 
@@ -87,8 +87,9 @@ def test_every_prefix_of_a_plan_is_a_legal_fleet(wanted: list[tuple[Ask, int]]) 
     replay = Draft.of(make_fleet(2))
     for step in drafted(wanted).plan().steps:
         piece = step.taken
+        assert isinstance(piece, Taken)
         ask = Ask(permille=piece.permille, mib=piece.mib, starts=piece.starts, ends=piece.ends, whole=piece.whole)
-        replay.place(step.device_id, ask, lease_id=piece.lease_id)
+        replay.place(step.place_id, ask, lease_id=piece.lease_id)
 
 
 @given(orders, asks(), st.sampled_from(["binpack", "spread"]), st.randoms(use_true_random=False))
