@@ -20,7 +20,8 @@ class Lease(TenantRow):
     """`token` fences: the node obeys the highest one it has seen. `version` counts changes that the node must see.
 
     `ends_at` is when the work is to end (a release sets it); `ended_at` is the agent's word or the fencing.
-    `offered_at` is when the node was first told; `drain_at` when it was first to be told to stop.
+    `offered_at` is when the node was first told; `drain_at` when it was first to be told to stop. `notice_at` is when
+    an earlier end than was agreed was announced, and `notice_reason` why.
     """
 
     owner = models.UUIDField(db_index=True)
@@ -42,6 +43,8 @@ class Lease(TenantRow):
     drain_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=64, default="", blank=True)
+    notice_at = models.DateTimeField(null=True)
+    notice_reason = models.CharField(max_length=32, default="", db_default="", blank=True)
 
     class Meta:
         indexes = [

@@ -1,5 +1,6 @@
 """Nouns of the shop."""
 
+from marketplace.models.eviction import Eviction, EvictionKind, EvictionReason
 from marketplace.models.notice import Notice
 from marketplace.models.offer import Offer, SliceProfile
 from marketplace.models.price import ANY_SKU, LIST_SCOPE, SINCE_EVER, Meter, Price, PriceBook, tenant_scope_name
@@ -28,6 +29,9 @@ __all__ = [
     "LIVE",
     "SINCE_EVER",
     "TAKES_CAPACITY",
+    "Eviction",
+    "EvictionKind",
+    "EvictionReason",
     "Meter",
     "Notice",
     "Offer",

@@ -29,6 +29,7 @@ class Quote(TenantRow):
     wanted_device_id = models.UUIDField(null=True, blank=True)
     isolation_at_least = models.CharField(max_length=32, blank=True)
     policy = models.CharField(max_length=32, blank=True)
+    preemptible = models.BooleanField(default=False, db_default=False)
     starts_at = models.DateTimeField(null=True, blank=True)
     ends_at = models.DateTimeField(null=True, blank=True)
 

@@ -49,7 +49,7 @@ ALLOWED: dict[ReservationState, frozenset[ReservationState]] = {
     S.ACTIVE: frozenset({S.RESIZING, S.SUSPENDED, S.PREEMPTING, S.MOVING, S.ENDING, S.FAILED}),
     S.RESIZING: frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE}),
     S.SUSPENDED: frozenset({S.ACTIVE, S.MOVING, S.ENDING, S.FAILED}),
-    S.PREEMPTING: frozenset({S.PREEMPTED, S.ENDING, S.FAILED}),
+    S.PREEMPTING: frozenset({S.PREEMPTED, S.ACTIVE, S.ENDING, S.FAILED}),
     S.PREEMPTED: frozenset({S.QUEUED, S.CANCELLED}),
     S.MOVING: frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE, S.ENDING, S.FAILED}),
     S.ENDING: frozenset({S.COMPLETED, S.FAILED}),
@@ -74,7 +74,8 @@ class Reservation(TenantRow):
     release (`released_at`), so that the line for time not delivered can be shown. `changed_*` say who made the last
     transition and why: a trigger copies them into a `ReservationEvent`, one row per transition. Every bucket before
     `rated_through` was rated after it was over; `rated_as_of` is the latest "now" that a rating took. Bought with a
-    quote (`quote_id`), `agreed_prices` hold for the quoted period, whatever the book says later.
+    quote (`quote_id`), `agreed_prices` hold for the quoted period, whatever the book says later. `notice_at` and
+    `evict_at` are set while it is preempting; `checkpointed_at` is the last one that its tenant told of.
     """
 
     project_id = models.UUIDField()
@@ -106,6 +107,12 @@ class Reservation(TenantRow):
     currency = models.CharField(max_length=3)
     quote_id = models.UUIDField(null=True, blank=True, unique=True)
     agreed_prices = models.JSONField(null=True, blank=True)
+
+    preemptible = models.BooleanField(default=False, db_default=False)
+    notice_at = models.DateTimeField(null=True, blank=True)
+    evict_at = models.DateTimeField(null=True, blank=True)
+    checkpointed_at = models.DateTimeField(null=True, blank=True)
+    evictions = models.PositiveSmallIntegerField(default=0, db_default=0)
 
     queued_until = models.DateTimeField(null=True, blank=True)
     waits_for = models.CharField(max_length=40, blank=True)
@@ -175,7 +182,8 @@ class ReservationEvent(models.Model):
 class Placement(TenantRow):
     """Which leases a reservation has had, and on which device: one now, more after a move. Charges are by lease.
 
-    The device's words are kept as they were at the time of booking: a bill outlives a card.
+    The device's words are kept as they were at the time of booking: a bill outlives a card. From `free_from` on (the
+    notice of an eviction) delivered time costs nothing.
     """
 
     reservation = models.ForeignKey(Reservation, on_delete=models.PROTECT, related_name="placements")
@@ -187,6 +195,7 @@ class Placement(TenantRow):
     device_simulated = models.BooleanField(default=False)
     booked_from = models.DateTimeField()
     booked_until = models.DateTimeField(null=True, blank=True)
+    free_from = models.DateTimeField(null=True, blank=True)
     is_current = models.BooleanField(default=True)
 
     class Meta:

@@ -29,7 +29,7 @@ def row() -> Reservation:
 def test_the_database_allows_exactly_what_the_code_allows() -> None:
     from importlib import import_module
 
-    moves = set(import_module(f"{migrations_name}.0002_guards").MOVES)
+    moves = set(import_module(f"{migrations_name}.0007_preemption").MOVES)
     assert moves == {f"{state}>{to}" for state, nexts in ALLOWED.items() for to in nexts}
 
 
