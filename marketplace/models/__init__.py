@@ -4,7 +4,7 @@ from marketplace.models.eviction import Eviction, EvictionKind, EvictionReason
 from marketplace.models.notice import Notice
 from marketplace.models.offer import Offer, SliceProfile
 from marketplace.models.price import ANY_SKU, LIST_SCOPE, SINCE_EVER, Meter, Price, PriceBook, tenant_scope_name
-from marketplace.models.quota import Quota
+from marketplace.models.quota import Cohort, DecayedUse, Quota
 from marketplace.models.quote import Quote
 from marketplace.models.reach import EVERYWHERE, Reach
 from marketplace.models.reservation import (
@@ -29,6 +29,8 @@ __all__ = [
     "LIVE",
     "SINCE_EVER",
     "TAKES_CAPACITY",
+    "Cohort",
+    "DecayedUse",
     "Eviction",
     "EvictionKind",
     "EvictionReason",

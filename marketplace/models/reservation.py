@@ -7,6 +7,7 @@ from typing import ClassVar
 from django.db import models
 from django.db.models import F, Q
 
+from marketplace.matching.queue_order import Urgency
 from marketplace.models.offer import Offer
 from marketplace.models.price import Price
 from plumbing.models import TenantRow
@@ -45,7 +46,7 @@ ALLOWED: dict[ReservationState, frozenset[ReservationState]] = {
     S.HELD: frozenset({S.AWAITING_APPROVAL, S.CONFIRMED, S.EXPIRED, S.REJECTED, S.CANCELLED}),
     S.AWAITING_APPROVAL: frozenset({S.CONFIRMED, S.EXPIRED, S.REJECTED, S.CANCELLED}),
     S.CONFIRMED: frozenset({S.ACTIVATING, S.RESIZING, S.MOVING, S.CANCELLED, S.NO_SHOW, S.FAILED}),
-    S.ACTIVATING: frozenset({S.ACTIVE, S.RESIZING, S.MOVING, S.ENDING, S.CANCELLED, S.NO_SHOW, S.FAILED}),
+    S.ACTIVATING: frozenset({S.QUEUED, S.ACTIVE, S.RESIZING, S.MOVING, S.ENDING, S.CANCELLED, S.NO_SHOW, S.FAILED}),
     S.ACTIVE: frozenset({S.RESIZING, S.SUSPENDED, S.PREEMPTING, S.MOVING, S.ENDING, S.FAILED}),
     S.RESIZING: frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE}),
     S.SUSPENDED: frozenset({S.ACTIVE, S.MOVING, S.ENDING, S.FAILED}),
@@ -117,6 +118,15 @@ class Reservation(TenantRow):
     queued_until = models.DateTimeField(null=True, blank=True)
     waits_for = models.CharField(max_length=40, blank=True)
     estimated_start_at = models.DateTimeField(null=True, blank=True)
+    estimated_start_by = models.DateTimeField(null=True, blank=True)
+    priority = models.CharField(
+        max_length=8, choices=[(one.value, one.value) for one in Urgency], default=Urgency.NORMAL,
+        db_default=Urgency.NORMAL.value,
+    )  # fmt: skip
+    attempts = models.PositiveSmallIntegerField(default=0, db_default=0)
+    next_try_at = models.DateTimeField(null=True, blank=True)
+    planned_device_id = models.UUIDField(null=True, blank=True)
+    planned_start_at = models.DateTimeField(null=True, blank=True)
     earlier_start_at = models.DateTimeField(null=True, blank=True)
     rated_through = models.DateTimeField(null=True, blank=True)
     rated_as_of = models.DateTimeField(null=True, blank=True)
