@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import shlex
 import sys
 import time
 from collections.abc import Iterator
@@ -56,6 +57,10 @@ def run(
         list[str] | None,
         typer.Option(help="How cards are shared: auto, exclusive, mig, mps or limiter; of one card: GPU-UUID=MODE."),
     ] = None,
+    hook: Annotated[
+        str,
+        typer.Option(envvar="VXPU_HOOK", help="Run in a slice before it loses its place: HOOK lease reason deadline."),
+    ] = "",
     card: Annotated[
         list[str] | None,
         typer.Option(help="Of slices of cards: lend=hard|work-conserving, escape=report|kill, context-mib=N..."),
@@ -80,7 +85,7 @@ def run(
         socket_url=socket_url, socket_path=socket, mode=mode, expose=tuple(path.absolute() for path in expose or ()),
         hide=tuple(path.absolute() for path in hide or ()), library=library.absolute(), on_stop=on_stop,
         runtime_mib=runtime_mib, card_cpu_permille=card_cpu, cards=cards, card_mode=",".join(card_mode or ()),
-        host_reserve_permille=host_reserve_permille(),
+        host_reserve_permille=host_reserve_permille(), hook=tuple(shlex.split(hook)),
     )  # fmt: skip
     with _plain_errors():
         asyncio.run(Daemon(config).run())

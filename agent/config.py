@@ -81,6 +81,7 @@ class Config:
     when they lie inside an exposed one. `runtime_mib` is what a slice's interpreter and compiler may take beyond the
     memory that was bought (it comes out of the host reserve). `card_cpu_permille` is the processor time of a slice of a
     card, in permille of one processor; 0: no quota, only a weight (a card's program needs its host threads unhurried).
+    `hook` is the operator's checkpoint or restart hook (agent/hooks.py), as words; empty for none.
     """
 
     server: str
@@ -102,6 +103,7 @@ class Config:
     host_reserve_permille: int = 250
     audit_s: float = 2.0
     sample_s: float = 1.0
+    hook: tuple[str, ...] = ()
     extra_environment: dict[str, str] = field(default_factory=dict)
 
     @property

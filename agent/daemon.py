@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import json
 import os
@@ -30,6 +31,7 @@ from agent.doorway import Doorway
 from agent.enforce.modes.choose import open_sharing
 from agent.enforce.port import Enforcer
 from agent.enforce.select import open_enforcer
+from agent.hooks import Hooks
 from agent.host import boot_id
 from agent.keeper import Keeper
 from agent.lookout import Lookout
@@ -104,10 +106,20 @@ class Daemon:
         )  # fmt: skip
         self.remote = RemotePrograms(self.doorway)
         self.lookout = Lookout(self.keeper, self.clock)
+        loop = asyncio.get_running_loop()
+        self.hooks = Hooks(
+            self.config, self.enforcer, start=self.doorway.start_own,
+            wake=lambda: self._wake(loop),
+        )  # fmt: skip
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self._stop)
         sys.stderr.write(f"vxpu-agent: {self.credential.node_id}: {self.enforcer.isolation}: {self.enforcer.detail}\n")
         await self._serve()
+
+    def _wake(self, loop: asyncio.AbstractEventLoop) -> None:
+        """From another thread."""
+        with contextlib.suppress(RuntimeError):  # the loop is closed: the agent stops
+            loop.call_soon_threadsafe(self.kick.set)
 
     def _open_cards(self) -> CardLeases:
         """What slices of cards need, whether or not there is a card here now."""
@@ -179,6 +191,8 @@ class Daemon:
             self.keeper.carry_out(action, now_ns=now_ns)
         if self.desired is not None:
             self.keeper.settle_strays(self.desired)
+        for lease_id, words in self.hooks.tend(self.desired, state.slices, now_ns=now_ns):
+            self.keeper.say(lease_id, words)
         if self._is_due("sample", mono_ns, self.config.sample_s) or self._is_border_past(now_ns):
             self.keeper.sample_all()
         if self._is_due("audit", mono_ns, self.config.audit_s):
@@ -195,7 +209,7 @@ class Daemon:
         return mono_ns - self.contact_mono_ns <= self.authority_s * SECOND_NS
 
     def make_sync(self, seq: int) -> Sync:
-        reports = self.keeper.reports()
+        reports = self._reports()
         self._told[seq] = reports
         return Sync(
             seq=seq,
@@ -205,6 +219,13 @@ class Daemon:
             ),
             leases=reports,
         )
+
+    def _reports(self) -> list[LeaseReport]:
+        answers = self.hooks.answers()
+        return [
+            report.model_copy(update={"hook": answers[report.lease_id]}) if report.lease_id in answers else report
+            for report in self.keeper.reports()
+        ]
 
     def on_desired(self, desired: Desired, *, sent_mono_ns: int | None, received_mono_ns: int) -> None:
         self.desired = {lease.lease_id: lease for lease in desired.leases}
@@ -267,8 +288,8 @@ class Daemon:
             self.spool.troubles.remove(trouble)
             for lease_id in list(self.keeper.state.slices)[:1]:
                 self.keeper.say(lease_id, trouble)
-        signature = [(report.lease_id, report.token, report.version, report.state, len(report.events))
-                     for report in self.keeper.reports()]  # fmt: skip
+        signature = [(report.lease_id, report.token, report.version, report.state, len(report.events), report.hook)
+                     for report in self._reports()]  # fmt: skip
         if signature != self._last_signature:
             self._last_signature = signature
             self.link.wake.set()

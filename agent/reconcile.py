@@ -14,6 +14,8 @@ from vxpu.states import LeaseState
 from vxpu.wire.node import DesiredLease
 
 SECOND_NS = 1_000_000_000
+# What its programs are told of the end of a slice whose hook was asked for, by the hook's reason.
+HOOKED = {"move": "moved", "preempt": "preempted", "maintenance": "maintenance"}
 EXPIRY_MARGIN_NS = SECOND_NS  # the server's own word comes first when both clocks agree
 
 
@@ -131,7 +133,8 @@ def _drain_on(slice_: Observed, *, now_ns: int, grace_ns: int) -> list[Action]:
 def _reason_to_end(slice_: Observed, wanted: DesiredLease | None, has_authority: bool, now_ns: int) -> str:
     is_over = slice_.ends_at_ns is not None and slice_.ends_at_ns <= now_ns
     if wanted is None or wanted.wanted == "gone":
-        return "expired" if is_over else "released"
+        hooked = "" if wanted is None or wanted.hook is None else HOOKED.get(wanted.hook.reason, "")
+        return hooked or ("expired" if is_over else "released")
     if wanted.token > slice_.token:
         return "superseded"
     ends_at_ns = end_ns(wanted) if wanted.token == slice_.token else slice_.ends_at_ns

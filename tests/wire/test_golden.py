@@ -87,6 +87,7 @@ def test_each_frame_is_told_apart_by_its_type(union: Any, names: list[str]) -> N
     ("Sync", ["sent_at"], "2026-12-01T12:00:00"), ("Enrol", ["machine_id"], "x" * 65),
     ("UsageEvent", ["data", "used_permille_s"], -1), ("UsageEvent", ["data", "window_s"], 0),
     ("CardReport", ["links", 0, "pcie"], "near"), ("CardReport", ["links", 0, "nvlinks"], -1),
+    ("HookDone", ["result"], "perhaps"), ("HookDone", ["detail"], "x" * 401),
     ("UsageEvent", ["specversion"], "0.3"), ("ExecRequest", ["argv"], []), ("ExecSignal", ["signal"], 64),
     ("RemoteSignal", ["signal"], 0), ("RemoteOutput", ["data"], "A" * 87_385), ("ExecTaken", ["frames"], 0),
     ("Samples", ["leases", 0, "compute_limit_permille"], 1001), ("Samples", ["leases", 0, "processes"], -1),
@@ -100,6 +101,17 @@ def test_a_value_out_of_its_bounds_is_refused(name: str, path: list[Any], value:
     place[path[-1]] = value
     with pytest.raises(ValidationError):
         MESSAGES[name].model_validate(message)
+
+
+def test_a_lease_carries_a_hook_and_its_answer_only_when_there_is_one() -> None:
+    desired = node.Desired.model_validate(golden("Desired"))
+    told = desired.leases[0].model_copy(update={"hook": node.Hook.model_validate(golden("Hook"))})
+    assert "hook" not in desired.leases[0].model_dump()
+    assert node.DesiredLease.model_validate_json(told.model_dump_json()) == told
+    report = node.Sync.model_validate(golden("Sync")).leases[0]
+    answered = report.model_copy(update={"hook": node.HookDone.model_validate(golden("HookDone"))})
+    assert "hook" not in report.model_dump()
+    assert node.LeaseReport.model_validate_json(answered.model_dump_json()) == answered
 
 
 def test_a_device_carries_its_card_only_when_it_is_one() -> None:

@@ -30,6 +30,12 @@ EVERY_LEASE = "*"
 OUTPUT_BASE64 = (OUTPUT_BYTES + 2) // 3 * 4
 
 
+def _without_absent(written: dict[str, Any], name: str) -> dict[str, Any]:
+    if written.get(name) is None:
+        written.pop(name, None)
+    return written
+
+
 class Enrol(Strict):
     """POST body at ENROL_PATH. The key pair is made on the node; only the public half travels."""
 
@@ -107,10 +113,15 @@ class DeviceReport(Strict):
     @model_serializer(mode="wrap")
     def _leave_out_what_is_not_there(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """A server of before `card` refuses a field that it does not know, and most devices have none."""
-        written: dict[str, Any] = write(self)
-        if written.get("card") is None:
-            written.pop("card", None)
-        return written
+        return _without_absent(write(self), "card")
+
+
+class HookDone(Strict):
+    """What came of a `Hook`: `none` is "this slice has no hook", `timeout` that it was ended at the deadline."""
+
+    id: str = Field(max_length=64)
+    result: Literal["ok", "failed", "timeout", "none"]
+    detail: str = Field(default="", max_length=400)
 
 
 class LeaseReport(Strict):
@@ -121,6 +132,12 @@ class LeaseReport(Strict):
     isolation: Isolation | None = None
     reason: str = Field(default="", max_length=400)
     events: list[str] = Field(default_factory=list, max_length=32, description="audit findings since the last sync")
+    hook: HookDone | None = None
+
+    @model_serializer(mode="wrap")
+    def _leave_out_what_is_not_there(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Only whoever was asked for a hook answers, so a server of before `hook` never gets one."""
+        return _without_absent(write(self), "hook")
 
 
 class Hello(Strict):
@@ -138,6 +155,17 @@ class Sync(Strict):
     leases: list[LeaseReport]
 
 
+class Hook(Lenient):
+    """The slice is to lose its place: let its programs save what they have, until `deadline`; then answer `HookDone`.
+
+    `reason` is move, preempt or maintenance. Told again with the same `id` it is not run again by the same agent.
+    """
+
+    id: str
+    reason: str
+    deadline: AwareDatetime
+
+
 class DesiredLease(Lenient):
     """What a node should make true. `token` is the fencing token: a lower one than seen before is void."""
 
@@ -149,6 +177,11 @@ class DesiredLease(Lenient):
     slice: Slice
     starts_at: AwareDatetime
     ends_at: AwareDatetime | None
+    hook: Hook | None = None
+
+    @model_serializer(mode="wrap")
+    def _leave_out_what_is_not_there(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_absent(write(self), "hook")
 
 
 class Desired(Lenient):
