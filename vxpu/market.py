@@ -19,8 +19,10 @@ from vxpu.states import DeviceKind, Isolation, LeaseState
 class Wish:
     """A slice for a period, and what the device must be. None is "any".
 
-    `isolation_at_least` EXCLUSIVE takes the whole device, whatever the slice says. `policy` is ``"binpack"`` or
-    ``"spread"``; None is the pool's own.
+    `isolation_at_least` EXCLUSIVE takes the whole device, whatever the slice says. `policy` names another than the
+    pool's own, where the operator allows it. `models`: any of these device models (none: any). `near` is a site that
+    it should be close to; `site` one that it must be in. `copy_permille` of the link between device and host (0: what
+    is left), `cores_milli` thousandths of a core and `host_mib` of the node beside the device.
     """
 
     slice: Slice
@@ -29,16 +31,31 @@ class Wish:
     device_id: UUID | None = None
     isolation_at_least: Isolation | None = None
     policy: str | None = None
+    models: tuple[str, ...] = ()
+    pool: str | None = None
+    site: str | None = None
+    near: str | None = None
+    cores_milli: int = 0
+    host_mib: int = 0
+    copy_permille: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A device on which the wish fitted in an unlocked snapshot. Higher `score` is better; `terms` add up to it."""
+    """A device on which the wish fitted in an unlocked snapshot. Higher `score` is better; `terms` add up to it.
+
+    `policy` scored it among `fitted` places; `runner_up` is the next best score, None if there was no other. `slots`
+    [first, end) of a card that is cut by its own hardware.
+    """
 
     device_id: UUID
     node_id: UUID
     score: int
     terms: Mapping[str, int] = field(default_factory=dict)
+    policy: str = ""
+    fitted: int = 1
+    runner_up: int | None = None
+    slots: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

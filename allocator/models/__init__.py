@@ -1,9 +1,11 @@
 """One noun a file."""
 
 from allocator.models.device import Device, DeviceReading
+from allocator.models.host import NodeHost
 from allocator.models.lease import Lease, LeaseEvent, LeaseOutage
 from allocator.models.maintenance import Maintenance, NodeEvent
 from allocator.models.node import Enrolment, Node, NodeKey, SpentToken
+from allocator.models.pool import Pool, Site
 from allocator.models.segment import Segment
 from allocator.models.usage import DirtyHour, QuarantinedUsage, UsageCursor, UsageGap, UsageWindow
 from allocator.models.watch import Pulse
@@ -19,10 +21,13 @@ __all__ = [
     "Maintenance",
     "Node",
     "NodeEvent",
+    "NodeHost",
     "NodeKey",
+    "Pool",
     "Pulse",
     "QuarantinedUsage",
     "Segment",
+    "Site",
     "SpentToken",
     "UsageCursor",
     "UsageGap",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from allocator.models.pool import Pool, Site
 from plumbing.models import TenantRow
 
 
@@ -22,6 +23,7 @@ class Node(TenantRow):
     """`is_online` is the watch's verdict, not a ping: it turns False only after the failure timeout.
 
     `cordoned_at` is set while nothing new may be booked on it, for whatever period; what is booked goes on.
+    Without a `pool` it is filled by the default policy. `topology` is what an operator uploaded (`engine.topology`).
     """
 
     hostname = models.CharField(max_length=253)
@@ -34,6 +36,9 @@ class Node(TenantRow):
     clock_offset_ms = models.BigIntegerField(null=True)
     rack = models.CharField(max_length=64, default="", blank=True)
     cordoned_at = models.DateTimeField(null=True)
+    pool = models.ForeignKey(Pool, on_delete=models.PROTECT, null=True, default=None, related_name="nodes")
+    site = models.ForeignKey(Site, on_delete=models.PROTECT, null=True, default=None, related_name="nodes")
+    topology = models.JSONField(null=True, default=None, blank=True)
 
     class Meta:
         constraints = [

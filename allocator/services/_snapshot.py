@@ -10,14 +10,19 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from psycopg.types.range import TimestamptzRange
 
-from allocator.engine.fleet import FOREVER, Ask, Card, Closed, Fleet, Taken, sort_key
-from allocator.models import Device, Maintenance, Segment
+from allocator.engine.fleet import FOREVER, UNLIMITED, Ask, Card, Closed, Fleet, HostTaken, Machine, Taken, sort_key
+from allocator.models import Device, Maintenance, Node, Segment
 from allocator.models.segment import ModeClass
 from allocator.selectors.devices import devices, is_online
 from allocator.selectors.maintenance import list_maintenance
 from vxpu.market import Wish
 from vxpu.states import Isolation
 
+SEGMENT_COLUMNS = (
+    "device_id", "node_id", "lease_id", "permille", "mib", "period", "mode_class", "copy_permille", "cores_milli",
+    "host_mib", "slots",
+)  # fmt: skip
+NODE = ("node__host", "node__pool", "node__site")
 RANKS = {mode: rank for rank, mode in enumerate(Isolation)}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -46,6 +51,12 @@ def ask_of(wish: Wish) -> Ask:
         kind=wish.device_kind,
         device_id=wish.device_id,
         isolation_rank=rank,
+        copy_permille=0 if whole else wish.copy_permille,
+        cores_milli=wish.cores_milli,
+        host_mib=wish.host_mib,
+        models=frozenset(wish.models) or None,
+        pool=wish.pool,
+        site=wish.site,
     )
 
 
@@ -54,21 +65,29 @@ def read_fleet(*, from_at: datetime, now: datetime, device_id: UUID | None = Non
 
     A hold that has lapsed takes nothing, whether or not someone has tidied it up.
     """
-    found: QuerySet[Device] = devices().select_related(None).select_related("node").order_by("pk")  # no readings
+    found: QuerySet[Device] = devices().select_related(None).select_related(*NODE).order_by("pk")  # no readings
     segments = (
         Segment.objects.filter(live=True, period__overlap=TimestamptzRange(from_at, None))
         .exclude(Q(lease__state="held") & Q(lease__hold_until__lte=now))
-        .only("device_id", "lease_id", "permille", "mib", "period", "mode_class")
+        .only(*SEGMENT_COLUMNS)
     )
     if device_id is not None:
-        found, segments = found.filter(pk=device_id), segments.filter(device_id=device_id)
+        found = found.filter(pk=device_id)
+        segments = segments.filter(node__in=found.values("node"))  # what is taken of its host, too
     by_device: dict[UUID, list[Taken]] = defaultdict(list)
+    by_node: dict[UUID, list[HostTaken]] = defaultdict(list)
     for segment in segments:
         by_device[segment.device_id].append(taken_of(segment))
+        if segment.node_id is not None and (segment.cores_milli or segment.host_mib):
+            by_node[segment.node_id].append(host_taken_of(segment))
     closed: dict[UUID, list[Maintenance]] = defaultdict(list)
     for period in list_maintenance(from_at=from_at, to_at=None):
         closed[period.node_id].append(period)
-    return Fleet.of(card_of(device, by_device[device.pk], closed[device.node_id]) for device in found)
+    nodes = {device.node_id: device.node for device in found}
+    return Fleet.of(
+        (card_of(device, by_device[device.pk], closed[device.node_id]) for device in found),
+        (machine_of(node, by_node[node.pk]) for node in nodes.values()),
+    )
 
 
 def taken_of(segment: Segment) -> Taken:
@@ -80,7 +99,37 @@ def taken_of(segment: Segment) -> Taken:
         permille=segment.permille,
         mib=segment.mib,
         whole=segment.mode_class == ModeClass.WHOLE,
+        copy_permille=segment.copy_permille,
     )
+
+
+def host_taken_of(segment: Segment) -> HostTaken:
+    """What the same piece takes of its node."""
+    return HostTaken(
+        lease_id=segment.lease_id,
+        starts=to_instant(segment.period.lower),
+        ends=to_instant(segment.period.upper),
+        cores_milli=segment.cores_milli,
+        mib=segment.host_mib,
+    )
+
+
+def machine_of(node: Node, taken: Iterable[HostTaken] = ()) -> Machine:
+    """A node as a host; what its agent did not say is without a limit."""
+    host = getattr(node, "host", None)
+    return Machine(
+        node_id=node.pk,
+        pool="" if node.pool is None else node.pool.name,
+        site="" if node.site is None else node.site.name,
+        rack=node.rack,
+        cores_milli=_known(None if host is None else host.capacity_cores_milli),
+        mib=_known(None if host is None else host.capacity_mib),
+        taken=tuple(sorted(taken, key=sort_key)),
+    )
+
+
+def _known(capacity: int | None) -> int:
+    return UNLIMITED if capacity is None else capacity
 
 
 def card_of(device: Device, taken: Iterable[Taken], closed: Iterable[Maintenance]) -> Card:
@@ -95,5 +144,6 @@ def card_of(device: Device, taken: Iterable[Taken], closed: Iterable[Maintenance
         online=is_online(device),
         cordoned=device.node.cordoned_at is not None,
         closed=tuple(Closed(to_instant(one.starts_at), to_instant(one.ends_at)) for one in closed),
+        model=device.model,
         taken=tuple(sorted(taken, key=sort_key)),
     )

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection
-from psycopg.types.range import TimestamptzRange
+from psycopg.types.range import Int4Range, TimestamptzRange
 
 from allocator.engine import score
 from allocator.events import CapacityFreed, DesiredChanged, LeaseEnded
@@ -25,7 +25,7 @@ from vxpu.states import Isolation
 DEFAULT_POLICY = "binpack"
 CANDIDATES = 8
 
-_BOOK = "SELECT refusal, lapsed FROM allocator_book(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+_BOOK = "SELECT refusal, lapsed FROM allocator_book(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 
 def propose(*, wish: Wish, now: datetime) -> list[Candidate]:
@@ -67,8 +67,7 @@ def book(
     for candidate in candidates[:CANDIDATES]:
         lease_id = new_uuid()
         refusal, lapsed = _ask_database(
-            lease_id, tenant_id=tenant_id, owner=owner, device_id=candidate.device_id, wish=wish,
-            hold_until=hold_until, now=now,
+            lease_id, tenant_id=tenant_id, owner=owner, candidate=candidate, wish=wish, hold_until=hold_until, now=now
         )  # fmt: skip
         if lapsed:
             announce_lapsed(lease_ids=lapsed, now=now, operator_tenant=operator_tenant)
@@ -90,7 +89,7 @@ def _ask_database(
     *,
     tenant_id: UUID,
     owner: UUID,
-    device_id: UUID,
+    candidate: Candidate,
     wish: Wish,
     hold_until: datetime | None,
     now: datetime,
@@ -98,8 +97,9 @@ def _ask_database(
     whole = wish.isolation_at_least == Isolation.EXCLUSIVE
     period = TimestamptzRange(wish.period.starts_at, wish.period.ends_at)
     values: list[Any] = [
-        lease_id, new_uuid(), tenant_id, owner, device_id, wish.slice.share_permille, wish.slice.memory_mib,
-        period, whole, hold_until, now,
+        lease_id, new_uuid(), tenant_id, owner, candidate.device_id, wish.slice.share_permille, wish.slice.memory_mib,
+        period, whole, hold_until, now, wish.copy_permille, wish.cores_milli, wish.host_mib,
+        None if candidate.slots is None else Int4Range(*candidate.slots),
     ]  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(_BOOK, values)

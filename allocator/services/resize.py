@@ -31,6 +31,10 @@ from vxpu.states import LeaseState
 
 RESIZABLE = (LeaseState.HELD, LeaseState.ASSIGNED, LeaseState.PREPARING, LeaseState.READY, LeaseState.SUSPENDED)
 SECOND = timedelta(seconds=1)
+FENCES = (
+    "segment_fits_device", "segment_fits_link", "segment_fits_host", "segment_slot_once", "segment_one_mode",
+    "segment_before_maintenance",
+)  # fmt: skip
 
 
 @transaction_required
@@ -99,8 +103,14 @@ def resize_ask(lease: Lease, piece: Slice, *, now: datetime) -> tuple[datetime, 
     at = max(lease.starts_at, now.replace(microsecond=0) + SECOND)
     if lease.ends_at is not None and at >= lease.ends_at:
         raise IllegalPeriod("The lease ends before the new size would begin.")
-    ends = to_instant(lease.ends_at)
-    return at, Ask(permille=piece.share_permille, mib=piece.memory_mib, starts=to_instant(at), ends=ends)
+    last = _segments(lease)[-1]
+    if last.slots is not None:
+        raise Invalid("A part that the card itself has cut has one size.", suggestion="Release it and reserve another.")
+    ask = Ask(
+        permille=piece.share_permille, mib=piece.memory_mib, starts=to_instant(at), ends=to_instant(lease.ends_at),
+        copy_permille=last.copy_permille, cores_milli=last.cores_milli, host_mib=last.host_mib,
+    )  # fmt: skip
+    return at, ask
 
 
 def end_ask(lease: Lease, ends_at: datetime | None, *, now: datetime) -> Ask:
@@ -109,7 +119,10 @@ def end_ask(lease: Lease, ends_at: datetime | None, *, now: datetime) -> Ask:
         raise IllegalPeriod("The end must be later than now and than the start.", suggestion="To end now, release.")
     last = _segments(lease)[-1]
     starts = max(to_instant(lease.starts_at), to_instant(now))
-    return Ask(permille=last.permille, mib=last.mib, starts=starts, ends=to_instant(ends_at), whole=lease.whole)
+    return Ask(
+        permille=last.permille, mib=last.mib, starts=starts, ends=to_instant(ends_at), whole=lease.whole,
+        copy_permille=last.copy_permille, cores_milli=last.cores_milli, host_mib=last.host_mib,
+    )  # fmt: skip
 
 
 def _lock_changeable(lease_id: UUID) -> Lease:
@@ -147,6 +160,10 @@ def _new_size(lease: Lease, device: Device, piece: Slice, at: datetime, now: dat
         device_mib=device.capacity_mib,
         period=TimestamptzRange(at, upper),
         mode_class=last.mode_class,
+        copy_permille=last.copy_permille,
+        cores_milli=last.cores_milli,
+        host_mib=last.host_mib,
+        slots=last.slots,
     )
 
 
@@ -166,7 +183,7 @@ def _fitting(write: Callable[[], None], lease: Lease, device: Device, ask: Ask, 
             write()
     except IntegrityError as error:
         constraint = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
-        if constraint not in ("segment_fits_device", "segment_one_mode", "segment_before_maintenance"):
+        if constraint not in FENCES:
             raise
         raise _refusal(lease, device, ask, now) from error
 

@@ -16,13 +16,11 @@ from allocator.models import Device, Maintenance, Segment
 from allocator.models.segment import ModeClass
 from allocator.selectors import maintenance
 from allocator.selectors.devices import devices, reading_of, view_of
-from allocator.services._snapshot import card_of, from_instant, taken_of, to_instant
+from allocator.services._snapshot import SEGMENT_COLUMNS, card_of, from_instant, taken_of, to_instant
 from plumbing import db
 from vxpu.market import CalendarRow, PieceView
 from vxpu.slices import Period, Slice
 from vxpu.states import LeaseState
-
-SEGMENT_COLUMNS = ("device_id", "lease_id", "permille", "mib", "period", "mode_class")
 
 
 def list_rows(
