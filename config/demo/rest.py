@@ -44,6 +44,10 @@ class Api:
         """Create or act, with an Idempotency-Key of its own that a repeat keeps. Raises as `get`."""
         return _document(self._send("POST", path, json=body or {}, headers={"Idempotency-Key": str(uuid4())}))
 
+    def put(self, path: str, body: dict[str, Any]) -> Any:
+        """Set. Raises as `get`."""
+        return _document(self._send("PUT", path, json=body))
+
     def delete(self, path: str) -> None:
         """Raises as `get`."""
         self._send("DELETE", path)

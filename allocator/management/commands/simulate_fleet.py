@@ -40,11 +40,14 @@ class Command(BaseCommand):
         parser.add_argument("--devices", type=_devices, default=1000, help="how many (1000)")
         parser.add_argument("--keep", action="store_true", help="leave them at the end; they fall silent then")
         parser.add_argument("--seconds", type=_seconds, default=math.inf, help="end after so long (never)")
+        parser.add_argument("--idle", action="store_true", help="without tenants: all of it can be bought")
         parser.add_argument("--seed", type=int, default=1, help="the same seed makes the same fleet (1)")
 
     def handle(self, *args: Any, **options: Any) -> None:  # noqa: ARG002 - Django's signature
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        fleet = SimulatedFleet(devices=options["devices"], seed=options["seed"], say=self.stdout.write)
+        fleet = SimulatedFleet(
+            devices=options["devices"], seed=options["seed"], say=self.stdout.write, idle=options["idle"]
+        )
         with system_scope():
             try:
                 fleet.build()

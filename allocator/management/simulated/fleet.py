@@ -34,9 +34,10 @@ BEATS_A_BUILD = 4
 class SimulatedFleet:
     """`say` gets lines of progress."""
 
-    def __init__(self, *, devices: int, seed: int, say: Callable[[str], None]) -> None:
+    def __init__(self, *, devices: int, seed: int, say: Callable[[str], None], idle: bool = False) -> None:
         self._dice = random.Random(seed)  # noqa: S311 - a workload
-        self.machines = [Machine(plan, dice=self._dice) for plan in make_plan(devices=devices, dice=self._dice)]
+        plans = make_plan(devices=devices, dice=self._dice, idle=idle)
+        self.machines = [Machine(plan, dice=self._dice) for plan in plans]
         self._say = say
         self._round_s = settings.VXPU_FAILURE_TIMEOUT_S / 3
         self._awake: deque[tuple[float, Machine]] = deque()

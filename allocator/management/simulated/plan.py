@@ -81,6 +81,9 @@ class DevicePlan:
     trait: Trait
 
 
+IDLE = DevicePlan(slices=(), trait=Trait.SOUND)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePlan:
     """`falls_silent`: it is heard once and never again. `drains`: it is taken out of service."""
@@ -94,8 +97,11 @@ class NodePlan:
     drains: bool
 
 
-def make_plan(*, devices: int, dice: random.Random) -> list[NodePlan]:
-    """Nodes of eight devices, racks of eight nodes; a few are hot, faulty or silent, and the last rack drains."""
+def make_plan(*, devices: int, dice: random.Random, idle: bool = False) -> list[NodePlan]:
+    """Nodes of eight devices, racks of eight nodes; a few are hot, faulty or silent, and the last rack drains.
+
+    An `idle` fleet is sound, in service, and nobody's: all of it can be bought.
+    """
     nodes = -(-devices // DEVICES_A_NODE)
     racks = -(-nodes // NODES_A_RACK)
     plans = []
@@ -109,9 +115,9 @@ def make_plan(*, devices: int, dice: random.Random) -> list[NodePlan]:
                 rack=f"R{rack + 1:02d}",
                 hostname=f"simulated-r{rack + 1:02d}-n{place + 1}",
                 model=model,
-                devices=tuple(_device(model, dice) for _ in range(count)),
-                falls_silent=number % 48 == 29,
-                drains=racks > 1 and rack == racks - 1,
+                devices=tuple(IDLE if idle else _device(model, dice) for _ in range(count)),
+                falls_silent=number % 48 == 29 and not idle,
+                drains=racks > 1 and rack == racks - 1 and not idle,
             )
         )
     return plans
