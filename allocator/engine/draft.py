@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
@@ -122,6 +122,13 @@ class Draft:
         for place_id, piece in pieces:
             self._apply(Step(placed=False, place_id=place_id, taken=piece))
         return len(pieces)
+
+    def leave(self, lease_id: UUID, pieces: Iterable[tuple[UUID, Taken | HostTaken]]) -> None:
+        """Give back these pieces of the lease and no other: what it left in a move."""
+        for place_id, piece in pieces:
+            if piece.lease_id != lease_id:
+                raise ValueError(f"a piece of {piece.lease_id}, not of {lease_id}")
+            self._apply(Step(placed=False, place_id=place_id, taken=piece))
 
     def pieces_of(self, lease_id: UUID) -> list[tuple[UUID, Taken | HostTaken]]:
         """(device or node, piece) of a lease."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -29,6 +29,7 @@ class Found:
 class _Table:
     """Of one shape of ask: each row's best score and device, and the version of the row that they were made of."""
 
+    ask: Ask
     score: Ints
     column: Ints
     seen: Ints
@@ -41,6 +42,7 @@ class Ranker:
     view: View
     policy: Policy
     _tables: dict[Hashable, _Table] = field(default_factory=dict)
+    _turns: list[Hashable] = field(default_factory=list)
 
     def best(self, ask: Ask, *, without: Sequence[int] = ()) -> Found | None:
         """The best place outside the rows `without`; ties go to the first row, then the first device."""
@@ -57,6 +59,18 @@ class Ranker:
             return None
         columns = (int(table.column[row]),) if ask.devices == 1 else self.view.pick(ask, row)
         return Found(row, columns, score)
+
+    def warm(self, asks: Iterable[Ask]) -> None:
+        """Score every row for these shapes now, so that no later ask waits for it."""
+        for ask in asks:
+            self._fresh(ask)
+
+    def keep_warm(self) -> None:
+        """Bring one shape up to date, another with each call, so that a rare one never has far to catch up."""
+        if not self._turns:
+            self._turns = list(self._tables)[::-1]
+        if self._turns:
+            self._refresh(self._tables[self._turns.pop()])
 
     def rank(self, ask: Ask, *, limit: int) -> list[Found]:
         """The best `limit` places, each device of a node a place of its own when one is asked for."""
@@ -88,19 +102,32 @@ class Ranker:
         return rows, np.where(fits, scores, NONE) if ask.devices == 1 else scores
 
     def _fresh(self, ask: Ask) -> _Table:
-        shape = replace(ask, starts=0, ends=0)
+        shape = _shape(ask)
         table = self._tables.get(shape)
         if table is None:
             count = self.view.layout.rows
             table = self._tables[shape] = _Table(
-                np.full(count, NONE, np.int64), np.zeros(count, np.int64), np.full(count, -1, np.int64)
+                ask, np.full(count, NONE, np.int64), np.zeros(count, np.int64), np.full(count, -1, np.int64)
             )
+        self._refresh(table)
+        return table
+
+    def _refresh(self, table: _Table) -> None:
         stale = np.flatnonzero(table.seen != self.view.version)
-        if len(stale):
-            rows, scores = self._scores(ask, stale)
-            best = scores.argmax(axis=1) if len(rows) else np.zeros(0, np.int64)
-            table.score[stale] = NONE
+        if len(stale) == 0:
+            return
+        rows, scores = self._scores(table.ask, stale)
+        table.score[stale] = NONE
+        if len(rows):
+            best = scores.argmax(axis=1)
             table.score[rows] = scores[np.arange(len(rows)), best]
             table.column[rows] = best
-            table.seen[stale] = self.view.version[stale]
-        return table
+        table.seen[stale] = self.view.version[stale]
+
+
+def _shape(ask: Ask) -> Hashable:
+    """All but the period, which is the view's."""
+    return (
+        ask.permille, ask.mib, ask.whole, ask.kind, ask.device_id, ask.isolation_rank, ask.devices, ask.copy_permille,
+        ask.cores_milli, ask.host_mib, ask.models, ask.pool, ask.site,
+    )  # fmt: skip

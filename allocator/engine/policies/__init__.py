@@ -6,5 +6,6 @@ from collections.abc import Mapping
 
 from allocator.engine.policies.base import Policy
 from allocator.engine.policies.binpack import Binpack, Spread
+from allocator.engine.policies.fragmentation import Fragmentation
 
-POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (Binpack(), Spread())}
+POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (Binpack(), Spread(), Fragmentation())}
