@@ -6,6 +6,7 @@ from allocator.models.lease import Lease, LeaseEvent, LeaseOutage
 from allocator.models.maintenance import Maintenance, NodeEvent
 from allocator.models.node import Enrolment, Node, NodeKey, SpentToken
 from allocator.models.pool import Pool, Site
+from allocator.models.relocation import MoveHold, MovePlan, Relocation
 from allocator.models.segment import Segment
 from allocator.models.usage import DirtyHour, QuarantinedUsage, UsageCursor, UsageGap, UsageWindow
 from allocator.models.watch import Pulse
@@ -19,6 +20,8 @@ __all__ = [
     "LeaseEvent",
     "LeaseOutage",
     "Maintenance",
+    "MoveHold",
+    "MovePlan",
     "Node",
     "NodeEvent",
     "NodeHost",
@@ -26,6 +29,7 @@ __all__ = [
     "Pool",
     "Pulse",
     "QuarantinedUsage",
+    "Relocation",
     "Segment",
     "Site",
     "SpentToken",

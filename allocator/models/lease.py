@@ -21,7 +21,8 @@ class Lease(TenantRow):
 
     `ends_at` is when the work is to end (a release sets it); `ended_at` is the agent's word or the fencing.
     `offered_at` is when the node was first told; `drain_at` when it was first to be told to stop. `notice_at` is when
-    an earlier end than was agreed was announced, and `notice_reason` why.
+    an earlier end than was agreed was announced, and `notice_reason` why. A `pinned` one was
+    asked for on that device and no other: it is never moved.
     """
 
     owner = models.UUIDField(db_index=True)
@@ -43,6 +44,7 @@ class Lease(TenantRow):
     drain_at = models.DateTimeField(null=True)
     ended_at = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=64, default="", blank=True)
+    pinned = models.BooleanField(default=False, db_default=False)
     notice_at = models.DateTimeField(null=True)
     notice_reason = models.CharField(max_length=32, default="", db_default="", blank=True)
 
