@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import NamedTuple
 from uuid import UUID
 
-from allocator.engine.fit import is_sellable
 from allocator.engine.fleet import FOREVER, Ask, Card, Taken
+from allocator.engine.later import is_sellable
 
 
 class Span(NamedTuple):

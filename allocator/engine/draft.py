@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
@@ -11,15 +11,17 @@ from uuid import UUID
 from allocator.engine.books import Books
 from allocator.engine.fit import asked_size, refusal
 from allocator.engine.fleet import Ask, Card, Fleet, HostTaken, Machine, Taken, sort_key
+from allocator.engine.mig import Slots, mask_of
 from allocator.engine.view import DEVICE_RESOURCES, HOST_RESOURCES, Layout, View
 
 
 class NotPlaced(ValueError):
-    """The card refuses the ask; `constraint` says why."""
+    """The ask is refused; `constraint` says why, `counts` how many devices each ruled out, if that was counted."""
 
-    def __init__(self, constraint: str) -> None:
+    def __init__(self, constraint: str, counts: Mapping[str, int] | None = None) -> None:
         super().__init__(constraint)
         self.constraint = constraint
+        self.counts = dict(counts or {})
 
 
 class Step(NamedTuple):
@@ -47,7 +49,7 @@ class Draft:
         self.layout = Layout(fleet)
         self._cards = {card.device_id: card for card in fleet.cards}
         self._machines = {machine.node_id: machine for machine in fleet.machines}
-        self._devices = Books(self.layout.rows * self.layout.columns, DEVICE_RESOURCES)
+        self._devices = Books(self.layout.rows * self.layout.columns, DEVICE_RESOURCES + self.layout.slots)
         self._hosts = Books(self.layout.rows, HOST_RESOURCES)
         self._pieces: dict[UUID, dict[Taken | HostTaken, list[int]]] = defaultdict(dict)
         self._leases: dict[UUID, list[tuple[UUID, Taken | HostTaken]]] = defaultdict(list)
@@ -89,12 +91,11 @@ class Draft:
 
     def place(self, device_id: UUID, ask: Ask, *, lease_id: UUID) -> Taken:
         """One device and what the ask wants of its host. Raises NotPlaced with the constraint that failed."""
-        constraint = refusal(self.card(device_id), ask)
+        card = self.card(device_id)
+        constraint = refusal(card, ask, self.machine(card.node_id))
         if constraint is not None:
             raise NotPlaced(constraint)
         row, column = self.layout.place_of[device_id]
-        if not self.view(ask.starts, ask.ends).host_fits(ask, slice(row, row + 1))[0]:
-            raise NotPlaced("host")
         return self.take(row, (column,), ask, lease_id=lease_id)[0]
 
     def take(self, row: int, columns: Sequence[int], ask: Ask, *, lease_id: UUID) -> list[Taken]:
@@ -106,6 +107,7 @@ class Draft:
             taken = Taken(
                 lease_id=lease_id, starts=ask.starts, ends=ask.ends, permille=size.permille, mib=size.mib,
                 whole=ask.whole, copy_permille=card.copy_permille if ask.whole else ask.copy_permille,
+                slots=None if card.mig is None else self._slots(row, column, ask),
             )  # fmt: skip
             self._apply(Step(placed=True, place_id=card.device_id, taken=taken))
             found.append(taken)
@@ -114,6 +116,15 @@ class Draft:
                 lease_id=lease_id, starts=ask.starts, ends=ask.ends, cores_milli=ask.cores_milli, mib=ask.host_mib
             )
             self._apply(Step(placed=True, place_id=self.layout.machines[row].node_id, taken=host))
+        return found
+
+    def _slots(self, row: int, column: int, ask: Ask) -> Slots | None:
+        """A whole-device lease has none: it has the card."""
+        if ask.whole:
+            return None
+        found = self.view(ask.starts, ask.ends).free_slots(row, column, ask)
+        if found is None:
+            raise NotPlaced("mig_slot")
         return found
 
     def remove(self, lease_id: UUID) -> int:
@@ -163,7 +174,7 @@ class Draft:
 
     def _add(self, place_id: UUID, piece: Taken | HostTaken) -> None:
         books, place = self._place(place_id, piece)
-        slot = books.add(place, piece.starts, piece.ends, amounts_of(piece))
+        slot = books.add(place, piece.starts, piece.ends, self._amounts(piece))
         self._pieces[place_id].setdefault(piece, []).append(slot)
         self._leases[piece.lease_id].append((place_id, piece))
         self._tell(place, piece, 1)
@@ -187,11 +198,14 @@ class Draft:
     def _tell(self, place: int, piece: Taken | HostTaken, sign: int) -> None:
         for view in self._views.values():
             change = view.change_host if isinstance(piece, HostTaken) else view.change_device
-            change(place, piece.starts, piece.ends, amounts_of(piece), sign)
+            change(place, piece.starts, piece.ends, self._amounts(piece), sign)
 
-
-def amounts_of(piece: Taken | HostTaken) -> tuple[int, ...]:
-    """The piece as the books' vector: see `view`."""
-    if isinstance(piece, HostTaken):
-        return (piece.cores_milli, piece.mib)
-    return (piece.permille, piece.mib, piece.copy_permille, 1, int(piece.whole))
+    def _amounts(self, piece: Taken | HostTaken) -> tuple[int, ...]:
+        """The piece as the books' vector: see `view`."""
+        if isinstance(piece, HostTaken):
+            return (piece.cores_milli, piece.mib)
+        found = (piece.permille, piece.mib, piece.copy_permille, 1, int(piece.whole))
+        if not self.layout.slots:
+            return found
+        busy = 0 if piece.slots is None else mask_of(piece.slots)
+        return found + tuple(busy >> slot & 1 for slot in range(self.layout.slots))

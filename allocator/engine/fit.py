@@ -1,17 +1,26 @@
-"""Does it fit; if not, which constraint says so, when would it, and what size would."""
+"""Does it fit, and if not, which constraint says so.
+
+The rule for one card. `view.View.fits` is the same rule for all cards at once, and `view.View.refusals` names the same
+constraint; a property compares them.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
+from uuid import UUID
 
-from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, peak
+from allocator.engine.fleet import Ask, Card, Fleet, Machine, Taken, host_peak, peak
+from allocator.engine.mig import choose, mask_of
 
-# A card that fails one of these never takes this ask, whatever the time or the load.
-STATIC = frozenset({"other_device", "other_kind", "isolation", "larger_than_device"})
-NEAREST = 3
+# In the order in which they are looked at: a device is counted at the first that it fails.
+CONSTRAINTS = (
+    "impossible_shape", "other_device", "other_kind", "other_model", "other_pool", "other_site", "isolation",
+    "larger_than_device", "offline", "maintenance", "cordoned", "unhealthy", "in_use", "taken_whole",
+    "memory_and_compute", "compute", "memory", "copy_bandwidth", "mig_slot", "host_cores", "host_memory",
+    "not_together",
+)  # fmt: skip
 
 
 class Room(NamedTuple):
@@ -26,46 +35,71 @@ class Size(NamedTuple):
     mib: int
 
 
-class Later(NamedTuple):
-    starts: int
-    card: Card
-
-
 def room(card: Card, starts: int, ends: int) -> Room:
     top = peak(card.taken, starts, ends)
     return Room(card.permille - top.permille, card.mib - top.mib)
 
 
 def asked_size(card: Card, ask: Ask) -> Size:
-    """A whole-device ask takes all of the card."""
-    return Size(card.permille, card.mib) if ask.whole else Size(ask.permille, ask.mib)
+    """A whole-device ask takes all of the card; on a card that is cut, an ask takes the smallest profile."""
+    if ask.whole:
+        return Size(card.permille, card.mib)
+    profile = None if card.mig is None else card.mig.smallest(ask.permille, ask.mib)
+    return Size(ask.permille, ask.mib) if profile is None else Size(profile.permille, profile.mib)
 
 
-def _static_refusal(card: Card, ask: Ask) -> str | None:
-    if ask.device_id is not None and card.device_id != ask.device_id:
-        return "other_device"
-    if ask.kind is not None and card.kind != ask.kind:
-        return "other_kind"
-    if ask.isolation_rank is not None and card.isolation_rank > ask.isolation_rank:
-        return "isolation"
-    if ask.permille > card.permille or ask.mib > card.mib:
-        return "larger_than_device"
-    return None
+def busy_slots(taken: Iterable[Taken]) -> int:
+    """A bit for each memory slice that one of the pieces has."""
+    busy = 0
+    for piece in taken:
+        busy |= 0 if piece.slots is None else mask_of(piece.slots)
+    return busy
+
+
+def _static_refusal(card: Card, ask: Ask, machine: Machine | None) -> str | None:
+    """A card that fails one of these never takes this ask, whatever the time or the load."""
+    failed = {
+        "impossible_shape": not ask.is_possible,
+        "other_device": ask.device_id is not None and card.device_id != ask.device_id,
+        "other_kind": ask.kind is not None and card.kind != ask.kind,
+        "other_model": ask.models is not None and card.model not in ask.models,
+        "other_pool": machine is not None and ask.pool is not None and machine.pool != ask.pool,
+        "other_site": machine is not None and ask.site is not None and machine.site != ask.site,
+        "isolation": ask.isolation_rank is not None and card.isolation_rank > ask.isolation_rank,
+    }
+    first = next((name for name, is_failed in failed.items() if is_failed), None)
+    return first or ("larger_than_device" if is_larger(card, ask) else None)
+
+
+def is_larger(card: Card, ask: Ask) -> bool:
+    """Whether the card, empty, is too small in any way. One of no capacity is, for every ask."""
+    if card.permille <= 0 or ask.permille > card.permille or ask.mib > card.mib:
+        return True
+    if ask.copy_permille > card.copy_permille:
+        return True
+    return card.mig is not None and not ask.whole and card.mig.smallest(ask.permille, ask.mib) is None
 
 
 def _load_refusal(card: Card, ask: Ask, starts: int, ends: int) -> str | None:
     overlapping = [piece for piece in card.taken if piece.starts < ends and starts < piece.ends]
-    if ask.whole and overlapping:
-        return "in_use"
+    if ask.whole:
+        return "in_use" if overlapping else None
     if any(piece.whole for piece in overlapping):
         return "taken_whole"
     top = peak(overlapping, starts, ends)
     size = asked_size(card, ask)
     no_compute = top.permille + size.permille > card.permille
     no_memory = top.mib + size.mib > card.mib
-    if no_compute and no_memory:
-        return "memory_and_compute"
-    return "compute" if no_compute else "memory" if no_memory else None
+    if no_compute or no_memory:
+        return "memory_and_compute" if no_compute and no_memory else "compute" if no_compute else "memory"
+    if ask.copy_permille and top.copy_permille + ask.copy_permille > card.copy_permille:
+        return "copy_bandwidth"
+    return None if _has_slot(card, ask, overlapping) else "mig_slot"
+
+
+def _has_slot(card: Card, ask: Ask, overlapping: Sequence[Taken]) -> bool:
+    profile = None if card.mig is None else card.mig.smallest(ask.permille, ask.mib)
+    return card.mig is None or profile is None or choose(card.mig, profile, busy_slots(overlapping)) is not None
 
 
 def _service_refusal(card: Card, starts: int, ends: int) -> str | None:
@@ -73,100 +107,71 @@ def _service_refusal(card: Card, starts: int, ends: int) -> str | None:
         return "offline"
     if any(closed.starts < ends and starts < closed.ends for closed in card.closed):
         return "maintenance"
-    return "cordoned" if card.cordoned else None
+    return "cordoned" if card.cordoned else "unhealthy" if card.unhealthy else None
 
 
-def refusal(card: Card, ask: Ask) -> str | None:
-    """The first constraint that the card fails, by name; None if the ask fits."""
-    static = _static_refusal(card, ask) or _service_refusal(card, ask.starts, ask.ends)
-    return static or _load_refusal(card, ask, ask.starts, ask.ends)
+def host_refusal(machine: Machine, ask: Ask, starts: int, ends: int) -> str | None:
+    """Of the node's own resources. An ask of none is refused none, however little is left."""
+    top = host_peak(machine.taken, starts, ends)
+    if ask.cores_milli and top.cores_milli + ask.cores_milli > machine.cores_milli:
+        return "host_cores"
+    return "host_memory" if ask.host_mib and top.mib + ask.host_mib > machine.mib else None
+
+
+def node_refusal(machine: Machine, ask: Ask) -> str | None:
+    """Of an ask of no device."""
+    if not ask.is_possible:
+        return "impossible_shape"
+    if ask.pool is not None and machine.pool != ask.pool:
+        return "other_pool"
+    if ask.site is not None and machine.site != ask.site:
+        return "other_site"
+    return host_refusal(machine, ask, ask.starts, ask.ends)
+
+
+def refusal(card: Card, ask: Ask, machine: Machine | None = None) -> str | None:
+    """The first constraint that the card fails, by name, for one of the ask's devices; None if it fits.
+
+    Without its machine, neither pool nor site nor the host are looked at.
+    """
+    static = _static_refusal(card, ask, machine) or _service_refusal(card, ask.starts, ask.ends)
+    found = static or _load_refusal(card, ask, ask.starts, ask.ends)
+    if found is None and machine is not None:
+        return host_refusal(machine, ask, ask.starts, ask.ends)
+    return found
 
 
 def change_refusal(card: Card, ask: Ask, *, longer_from: int | None = None) -> str | None:
     """For a lease that is on the card and left out of it: a cordon lets it be, and only what is longer than before
     (from `longer_from` on) must keep clear of maintenance."""
+    if not ask.is_possible:
+        return "impossible_shape"
     if longer_from is not None and any(one.starts < ask.ends and longer_from < one.ends for one in card.closed):
         return "maintenance"
+    if is_larger(card, ask):
+        return "larger_than_device"
     return _load_refusal(card, ask, ask.starts, ask.ends)
 
 
+def nodes_of(fleet: Fleet) -> Iterator[tuple[Machine, list[Card]]]:
+    """Each node with its cards, by ids."""
+    cards: dict[UUID, list[Card]] = defaultdict(list)
+    for card in fleet.cards:
+        cards[card.node_id].append(card)
+    for machine in fleet.machines:
+        yield machine, cards[machine.node_id]
+
+
 def constraint_counts(fleet: Fleet, ask: Ask) -> dict[str, int]:
-    """How many devices each constraint ruled out, by name in order."""
-    counted = Counter(name for card in fleet.cards if (name := refusal(card, ask)) is not None)
+    """How many devices each constraint ruled out, by name in order. `view.View.counts` is the same for a large fleet.
+
+    `not_together`: they would do, but their node has too few of them. An ask of no device counts nodes.
+    """
+    counted: Counter[str] = Counter()
+    for machine, cards in nodes_of(fleet):
+        found = [refusal(card, ask, machine) for card in cards] if ask.devices else [node_refusal(machine, ask)]
+        fitting = found.count(None)
+        counted.update(name for name in found if name is not None)
+        if 0 < fitting < ask.devices:
+            counted["not_together"] += fitting
     return dict(sorted(counted.items()))
-
-
-def is_sellable(card: Card, ask: Ask) -> bool:
-    """Whether the card may take such an ask at some time: it is heard, not cordoned, and of the right sort."""
-    return card.online and not card.cordoned and _static_refusal(card, ask) is None
-
-
-def next_free(card: Card, ask: Ask) -> int | None:
-    """The earliest start, not before the wished one, at which the card takes the ask for as long; None for never.
-
-    The room over a sliding window changes only where something ends, so these are the only starts to try.
-    """
-    if not is_sellable(card, ask):
-        return None
-    ends = [piece.ends for piece in card.taken] + [closed.ends for closed in card.closed]
-    for start in sorted({ask.starts, *(end for end in ends if ask.starts < end < FOREVER)}):
-        end = FOREVER if ask.ends == FOREVER else start + ask.ends - ask.starts
-        if _service_refusal(card, start, end) is None and _load_refusal(card, ask, start, end) is None:
-            return start
-    return None
-
-
-def earliest(fleet: Fleet, ask: Ask) -> Later | None:
-    """The soonest start over the fleet; ties go to the first card."""
-    best: Later | None = None
-    for card in fleet.cards:
-        start = next_free(card, ask)
-        if start is not None and (best is None or start < best.starts):
-            best = Later(start, card)
-    return best
-
-
-def largest_free(fleet: Fleet, ask: Ask) -> Size | None:
-    """The largest piece that one card of the ask's sort has free over its period: compute first, then memory."""
-    found: list[Size] = []
-    for card in fleet.cards:
-        small = replace(ask, permille=1, mib=1, whole=False)
-        if refusal(card, small) is None:
-            left = room(card, ask.starts, ask.ends)
-            found.append(Size(left.permille, left.mib))
-    return max(found, default=None)
-
-
-def nearest_sizes(fleet: Fleet, ask: Ask) -> list[tuple[Size, Card]]:
-    """Up to three smaller sizes that fit for the wished period, the nearest first.
-
-    Of each card the wish cut to what is left, and the wish shrunk with its proportion kept.
-    """
-    found: dict[Size, Card] = {}
-    for card in fleet.cards:
-        for size in _smaller(card, ask):
-            found.setdefault(size, card)
-    order = sorted(found, key=lambda size: (-_likeness(size, ask), -size.permille, -size.mib))
-    return [(size, found[size]) for size in order[:NEAREST]]
-
-
-def _smaller(card: Card, ask: Ask) -> Iterable[Size]:
-    if _service_refusal(card, ask.starts, ask.ends) or _static_refusal(card, ask) not in (None, "larger_than_device"):
-        return
-    if any(piece.whole and piece.starts < ask.ends and ask.starts < piece.ends for piece in card.taken):
-        return
-    left = room(card, ask.starts, ask.ends)
-    if left.permille < 1 or left.mib < 1:
-        return
-    yield Size(min(ask.permille, left.permille), min(ask.mib, left.mib))
-    if left.permille * ask.mib <= left.mib * ask.permille:
-        scaled = Size(min(ask.permille, left.permille), min(ask.mib, ask.mib * left.permille // ask.permille))
-    else:
-        scaled = Size(min(ask.permille, ask.permille * left.mib // ask.mib), min(ask.mib, left.mib))
-    if scaled.permille >= 1 and scaled.mib >= 1:
-        yield scaled
-
-
-def _likeness(size: Size, ask: Ask) -> int:
-    """The smaller of the two ratios to the wish, in permille."""
-    return min(size.permille * 1000 // ask.permille, size.mib * 1000 // ask.mib)

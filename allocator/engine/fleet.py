@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
+from allocator.engine.mig import MigLayout, Slots
+
 FOREVER = 2**62
 # A capacity that nobody told: nothing is refused for it.
 UNLIMITED = 2**40
@@ -14,7 +16,10 @@ UNLIMITED = 2**40
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """Capacity taken on a card for [starts, ends). `whole` excludes every lease that is not whole too."""
+    """Capacity taken on a card for [starts, ends). `whole` excludes every lease that is not whole too.
+
+    `slots` are the memory slices of a card that its hardware cuts; None for a whole one.
+    """
 
     lease_id: UUID
     starts: int
@@ -23,6 +28,7 @@ class Taken:
     mib: int
     whole: bool = False
     copy_permille: int = 0
+    slots: Slots | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,8 @@ class Card:
     """One device. `isolation_rank` is 0 for the strongest mode; `taken` is sorted by (starts, ends, lease).
 
     A `cordoned` card takes nothing new, whatever the period; `closed` are the periods into which nothing new may reach.
+    `mig`: how its hardware cuts it now; None for a card that is not cut. `health`: 0 to 100, None for unknown;
+    an `unhealthy` card is below the operator's floor and takes nothing new either.
     """
 
     device_id: UUID
@@ -63,6 +71,8 @@ class Card:
     model: str = ""
     copy_permille: int = 1000
     health: int | None = None
+    unhealthy: bool = False
+    mig: MigLayout | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +111,17 @@ class Ask:
     pool: str | None = None
     site: str | None = None
 
+    @property
+    def is_possible(self) -> bool:
+        """False for a size that is none, or a period that is: nothing takes such an ask, and no search fails over it.
+
+        No compute at all is no way to have memory for nothing.
+        """
+        sizes = (self.permille, self.mib, self.devices, self.copy_permille, self.cores_milli, self.host_mib)
+        if self.starts >= self.ends or min(sizes) < 0 or max(sizes) >= FOREVER:
+            return False
+        return self.devices == 0 or self.whole or self.permille > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
@@ -122,6 +143,12 @@ class Fleet:
 class Peak(NamedTuple):
     permille: int
     mib: int
+    copy_permille: int
+
+
+class HostPeak(NamedTuple):
+    cores_milli: int
+    mib: int
 
 
 def sort_key(taken: Taken | HostTaken) -> tuple[int, int, UUID]:
@@ -129,17 +156,28 @@ def sort_key(taken: Taken | HostTaken) -> tuple[int, int, UUID]:
 
 
 def peak(taken: Iterable[Taken], starts: int, ends: int) -> Peak:
-    """The highest sums inside [starts, ends). At equal instants ends come before starts: back-to-back fits."""
-    edges: list[tuple[int, int, int, int]] = []
-    for piece in taken:
-        if piece.starts < ends and starts < piece.ends:
-            edges.append((max(piece.starts, starts), 1, piece.permille, piece.mib))
-            edges.append((piece.ends, 0, -piece.permille, -piece.mib))
-    edges.sort()
-    permille = mib = top_permille = top_mib = 0
-    for _, _, more_permille, more_mib in edges:
-        permille += more_permille
-        mib += more_mib
-        top_permille = max(top_permille, permille)
-        top_mib = max(top_mib, mib)
-    return Peak(top_permille, top_mib)
+    """The highest sums inside [starts, ends), each resource for itself."""
+    pieces = ((piece.starts, piece.ends, (piece.permille, piece.mib, piece.copy_permille)) for piece in taken)
+    return Peak(*_tops(pieces, starts, ends, 3))
+
+
+def host_peak(taken: Iterable[HostTaken], starts: int, ends: int) -> HostPeak:
+    """As `peak`, of a node."""
+    pieces = ((piece.starts, piece.ends, (piece.cores_milli, piece.mib)) for piece in taken)
+    return HostPeak(*_tops(pieces, starts, ends, 2))
+
+
+def _tops(pieces: Iterable[tuple[int, int, tuple[int, ...]]], starts: int, ends: int, resources: int) -> list[int]:
+    """At equal instants ends come before starts: back-to-back fits."""
+    edges: list[tuple[int, int, tuple[int, ...]]] = []
+    for begins, finishes, amounts in pieces:
+        if begins < ends and starts < finishes:
+            edges.append((max(begins, starts), 1, amounts))
+            edges.append((finishes, 0, amounts))
+    edges.sort(key=lambda edge: edge[:2])
+    now, top = [0] * resources, [0] * resources
+    for _, is_start, amounts in edges:
+        for index, amount in enumerate(amounts):
+            now[index] += amount if is_start else -amount
+            top[index] = max(top[index], now[index])
+    return top

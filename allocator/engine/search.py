@@ -44,21 +44,22 @@ class Ranker:
     _tables: dict[Hashable, _Table] = field(default_factory=dict)
     _turns: list[Hashable] = field(default_factory=list)
 
-    def best(self, ask: Ask, *, without: Sequence[int] = ()) -> Found | None:
-        """The best place outside the rows `without`; ties go to the first row, then the first device."""
+    def best(self, ask: Ask, *, without: Sequence[int] = (), within: Ints | None = None) -> Found | None:
+        """The best place outside the rows `without` (or in the rows `within`, ascending); ties go to the first row,
+        then the first device."""
         table = self._fresh(ask)
         if len(table.score) == 0:
             return None
+        if within is not None:
+            row = int(within[table.score[within].argmax()]) if len(within) else 0
+            return None if not len(within) or table.score[row] == NONE else self._found(table, ask, row)
         hidden = list(without)
         kept = table.score[hidden]
         table.score[hidden] = NONE
         row = int(table.score.argmax())
-        score = int(table.score[row])
+        is_none = table.score[row] == NONE
         table.score[hidden] = kept
-        if score == NONE:
-            return None
-        columns = (int(table.column[row]),) if ask.devices == 1 else self.view.pick(ask, row)
-        return Found(row, columns, score)
+        return None if is_none else self._found(table, ask, row)
 
     def warm(self, asks: Iterable[Ask]) -> None:
         """Score every row for these shapes now, so that no later ask waits for it."""
@@ -72,16 +73,25 @@ class Ranker:
         if self._turns:
             self._refresh(self._tables[self._turns.pop()])
 
-    def rank(self, ask: Ask, *, limit: int) -> list[Found]:
+    def pick(self, ask: Ask, row: int) -> tuple[int, ...]:
+        """Which of the devices of a node that takes the ask: by the policy, if it has a say in that."""
+        pick = getattr(self.policy, "pick", None)
+        return self.view.pick(ask, row) if pick is None else tuple(pick(self.view, ask, row))
+
+    def _found(self, table: _Table, ask: Ask, row: int) -> Found:
+        columns = (int(table.column[row]),) if ask.devices == 1 else self.pick(ask, row)
+        return Found(row, columns, int(table.score[row]))
+
+    def rank(self, ask: Ask, *, limit: int, within: Ints | None = None) -> list[Found]:
         """The best `limit` places, each device of a node a place of its own when one is asked for."""
-        rows, scores = self._scores(ask, np.arange(self.view.layout.rows))
+        rows, scores = self._scores(ask, np.arange(self.view.layout.rows) if within is None else within)
         order = np.argsort(-scores, axis=None, kind="stable")[:limit]
         found = []
         for at in order.tolist():
             row, column = divmod(at, scores.shape[1])
             if scores[row, column] == NONE:
                 break
-            columns = (column,) if ask.devices == 1 else self.view.pick(ask, int(rows[row]))
+            columns = (column,) if ask.devices == 1 else self.pick(ask, int(rows[row]))
             found.append(Found(int(rows[row]), columns, int(scores[row, column])))
         return found
 

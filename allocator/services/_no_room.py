@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from allocator.engine.fit import Later, constraint_counts, earliest, nearest_sizes
+from allocator.engine.fit import constraint_counts
 from allocator.engine.fleet import FOREVER, Ask, Fleet
+from allocator.engine.later import Later, earliest, nearest_sizes
 from allocator.errors import DoesNotFit
 from allocator.services._snapshot import from_instant
 from vxpu.ids import encode

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from allocator.engine.fit import earliest, largest_free
+from allocator.engine.later import earliest, largest_free
 from allocator.services._snapshot import ask_of, from_instant, read_fleet
 from vxpu.market import Outlook, Wish
 from vxpu.slices import Slice

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocator.engine.calendar import Span, free_spans, lanes
-from allocator.engine.fit import next_free, refusal
+from allocator.engine.fit import refusal
 from allocator.engine.fleet import FOREVER, Ask, Card, Closed
+from allocator.engine.later import next_free
 from tests.allocator.engine.strategies import SPAN, asks, instants, make_ask, make_card
 from tests.allocator.engine.test_properties import drafted, orders
 

@@ -9,8 +9,9 @@ from uuid import UUID
 import pytest
 
 from allocator.engine.draft import Draft, NotPlaced
-from allocator.engine.fit import constraint_counts, earliest, nearest_sizes, next_free, refusal
+from allocator.engine.fit import constraint_counts, refusal
 from allocator.engine.fleet import Fleet
+from allocator.engine.later import earliest, nearest_sizes, next_free
 from allocator.engine.score import UnknownPolicy, rank
 from tests.allocator.engine.strategies import make_ask, make_card, make_fleet
 

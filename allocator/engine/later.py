@@ -1,0 +1,111 @@
+"""A no with its ways: when would it fit, and what size would."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from allocator.engine.fit import Room, Size, busy_slots, host_refusal, nodes_of, refusal, room
+from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, Machine
+from allocator.engine.mig import choose
+
+NEAREST = 3
+
+
+class Later(NamedTuple):
+    starts: int
+    card: Card
+
+
+def is_sellable(card: Card, ask: Ask, machine: Machine | None = None) -> bool:
+    """Whether the card may take such an ask at some time: it serves, and it and its host, empty, are large enough."""
+    empty = replace(card, taken=(), closed=())
+    return refusal(empty, ask, None if machine is None else replace(machine, taken=())) is None
+
+
+def next_free(card: Card, ask: Ask, machine: Machine | None = None) -> int | None:
+    """The earliest start, not before the wished one, at which the card (and its host) takes one device of the ask for
+    as long; None for never."""
+    later = _node_next_free(machine, [card], replace(ask, devices=1))
+    return None if later is None else later.starts
+
+
+def earliest(fleet: Fleet, ask: Ask) -> Later | None:
+    """The soonest start over the fleet; ties go to the first card. For several devices the first of those together."""
+    found = (_node_next_free(machine, cards, ask) for machine, cards in nodes_of(fleet))
+    return min(
+        (one for one in found if one is not None), key=lambda one: (one.starts, one.card.device_id), default=None
+    )
+
+
+def _node_next_free(machine: Machine | None, cards: Sequence[Card], ask: Ask) -> Later | None:
+    """The room over a sliding window changes only where something ends, so these are the only starts to try."""
+    wanted = [card for card in cards if is_sellable(card, ask, machine)]
+    if len(wanted) < max(ask.devices, 1):
+        return None
+    ends = {piece.ends for card in wanted for piece in card.taken}
+    ends |= {closed.ends for card in wanted for closed in card.closed}
+    ends |= set() if machine is None else {piece.ends for piece in machine.taken}
+    for start in sorted({ask.starts, *(end for end in ends if ask.starts < end < FOREVER)}):
+        later = replace(ask, starts=start, ends=FOREVER if ask.ends == FOREVER else start + ask.ends - ask.starts)
+        if machine is not None and host_refusal(machine, later, later.starts, later.ends):
+            continue
+        fitting = [card for card in wanted if refusal(card, later) is None]
+        if len(fitting) >= max(ask.devices, 1):
+            return Later(start, fitting[0])
+    return None
+
+
+def largest_free(fleet: Fleet, ask: Ask) -> Size | None:
+    """The largest piece that one card of the ask's sort has free over its period: compute first, then memory."""
+    small = replace(ask, permille=1, mib=1, whole=False, devices=1)
+    found: list[Size] = []
+    for machine, cards in nodes_of(fleet):
+        found += [Size(*_free(card, ask)) for card in cards if refusal(card, small, machine) is None]
+    return max(found, default=None)
+
+
+def nearest_sizes(fleet: Fleet, ask: Ask) -> list[tuple[Size, Card]]:
+    """Up to three smaller sizes that fit for the wished period, the nearest first; none for several devices.
+
+    Of each card the wish cut to what is left, and the wish shrunk with its proportion kept.
+    """
+    if not ask.is_possible or ask.devices != 1 or ask.mib == 0:
+        return []
+    found: dict[Size, Card] = {}
+    small = replace(ask, permille=1, mib=1, whole=False)
+    for machine, cards in nodes_of(fleet):
+        for card in cards:
+            if refusal(card, small, machine) is None:
+                for size in _smaller(_free(card, ask), ask):
+                    found.setdefault(size, card)
+    order = sorted(found, key=lambda size: (-_likeness(size, ask), -size.permille, -size.mib, found[size].device_id))
+    return [(size, found[size]) for size in order[:NEAREST]]
+
+
+def _free(card: Card, ask: Ask) -> Room:
+    """Of a card that takes the smallest piece: what is left; of one that is cut, its largest profile with a place."""
+    left = room(card, ask.starts, ask.ends)
+    if card.mig is None:
+        return left
+    layout = card.mig
+    busy = busy_slots(piece for piece in card.taken if piece.starts < ask.ends and ask.starts < piece.ends)
+    open_ones = [one for one in layout.profiles if choose(layout, one, busy) is not None]
+    largest = max(open_ones, key=lambda one: (one.permille, one.mib))
+    return Room(min(largest.permille, left.permille), min(largest.mib, left.mib))
+
+
+def _smaller(left: Room, ask: Ask) -> Iterable[Size]:
+    yield Size(min(ask.permille, left.permille), min(ask.mib, left.mib))
+    if left.permille * ask.mib <= left.mib * ask.permille:
+        scaled = Size(min(ask.permille, left.permille), min(ask.mib, ask.mib * left.permille // ask.permille))
+    else:
+        scaled = Size(min(ask.permille, ask.permille * left.mib // ask.mib), min(ask.mib, left.mib))
+    if scaled.permille >= 1 and scaled.mib >= 1:
+        yield scaled
+
+
+def _likeness(size: Size, ask: Ask) -> int:
+    """The smaller of the two ratios to the wish, in permille."""
+    return min(size.permille * 1000 // ask.permille, size.mib * 1000 // ask.mib)
