@@ -13,6 +13,23 @@ class QuotaExceeded(DomainError):
     title = "The quota does not allow this much at a time."
 
 
+class QuotaMoved(Conflict):
+    code = "quota_moved"
+    title = "The tenant was put into another cohort in between."
+
+
+class CohortRefused(Conflict):
+    """A ring, or more levels than there may be."""
+
+    code = "cohort_refused"
+    title = "The cohort cannot hang there."
+
+
+class CohortExists(Conflict):
+    code = "cohort_exists"
+    title = "There is a cohort of that name."
+
+
 class NoPrice(Conflict):
     code = "no_price"
     title = "Nothing is sold at that time: no price is valid."

@@ -1,28 +1,46 @@
 """Row locks in one order, everywhere: quote < quota < reservation < account < node < device < lease.
 
 Quota, then reservation, are locked here; billing locks the account and allocator the rest, in that order, when called.
-Two quota rows are locked tenant first, then project.
+Quota rows are locked from the root down: cohorts, then the tenant's, then the project's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from django.db.models import F
 
-from marketplace.models import EVERYWHERE, Quota, Reach, Reservation
+from marketplace.errors import QuotaMoved
+from marketplace.models import EVERYWHERE, Cohort, Quota, Reach, Reservation
 from plumbing.db import transaction_required
 from plumbing.errors import NotFound
+from plumbing.rowsec import system_scope
 
 
 @transaction_required
-def lock_quotas(*, tenant_id: UUID, project_id: UUID) -> list[Quota]:
-    """The tenant's row, made with the defaults if it is missing, and the project's if there is one."""
+def lock_quotas(*, tenant_id: UUID, project_id: UUID, way_up: Sequence[UUID]) -> list[Quota]:
+    """The tenant's row, made with the defaults if it is missing, and the project's if there is one.
+
+    `way_up`, the cohorts above as they were read, are locked before them from the root down. Raises QuotaMoved if the
+    tenant is in another one now.
+    """
+    lock_cohorts(cohort_ids=way_up[::-1])
     rows = _quota_rows(tenant_id)
     if not rows or rows[0].project_id is not None:
         Quota.objects.bulk_create([Quota(tenant_id=tenant_id)], ignore_conflicts=True)
         rows = _quota_rows(tenant_id)
+    if rows[0].cohort_id != (way_up[0] if way_up else None):
+        raise QuotaMoved(suggestion="Try again.")
     return [row for row in rows if row.project_id in {None, project_id}]
+
+
+@transaction_required
+def lock_cohorts(*, cohort_ids: Sequence[UUID]) -> None:
+    """One after the other in the order given, which is from the root down."""
+    with system_scope():
+        for cohort_id in cohort_ids:
+            Cohort.objects.select_for_update(no_key=True).get(pk=cohort_id)
 
 
 def _quota_rows(tenant_id: UUID) -> list[Quota]:

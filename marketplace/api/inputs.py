@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from marketplace.api.fields import WholeNumber, nullable
+from marketplace.matching.queue_order import Urgency
 from marketplace.models import LIVE, Meter, ReservationState
 from plumbing.api.fields import Instant, StrictSerializer, TypedId
 
@@ -51,6 +52,10 @@ class ReservationIn(WishIn):
     quote = nullable(TypedId, "quo", help_text="Buy what was quoted, at the quoted price, once.")
     name = Name(required=False, default="", help_text="For people; any text.")
     queue = serializers.BooleanField(required=False, default=False, help_text="Wait in line if nothing fits now.")
+    priority = nullable(
+        serializers.ChoiceField, [one.value for one in Urgency],
+        help_text="Its class in the queue, `normal` if left out; `urgent` has a quota of its own.",
+    )  # fmt: skip
     queue_until = nullable(Instant, help_text="Give up waiting then; a day from now if left out.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -113,12 +118,54 @@ class EndPriceIn(StrictSerializer):
     ends_at = nullable(Instant, help_text="Now if left out.")
 
 
-class QuotaIn(StrictSerializer):
+BIG = 2**53
+
+
+class LimitsIn(StrictSerializer):
+    """What is left out stays as it is; null is "no limit"."""
+
+    borrow_permille = WholeNumber(
+        min_value=0,
+        max_value=2**31 - 1,
+        required=False,
+        allow_null=True,
+        help_text="More than its own, of what others leave.",
+    )
+    borrow_mib = WholeNumber(min_value=0, max_value=BIG, required=False, allow_null=True)
+    lend_permille = WholeNumber(
+        min_value=0,
+        max_value=2**31 - 1,
+        required=False,
+        allow_null=True,
+        help_text="Of its own, that others may use.",
+    )
+    lend_mib = WholeNumber(min_value=0, max_value=BIG, required=False, allow_null=True)
+    weight = WholeNumber(min_value=1, max_value=10_000, required=False, help_text="Its part of what is contended.")
+
+
+class QuotaIn(LimitsIn):
+    """`urgent_permille` and `cohort` are the operator's to set; null is the house's setting, and no cohort."""
+
     tenant = nullable(TypedId, "ten", help_text="The caller's own if left out.")
     project = nullable(TypedId, "prj", help_text="The whole tenant if left out.")
     nominal_permille = WholeNumber(min_value=0, max_value=2**31 - 1)
     nominal_mib = WholeNumber(min_value=0, max_value=2**53)
     max_reservations = WholeNumber(min_value=0, max_value=2**31 - 1)
+    urgent_permille = WholeNumber(min_value=0, max_value=2**31 - 1, required=False, allow_null=True)
+    cohort = TypedId("coh", source="cohort_id", required=False, allow_null=True)
+
+
+class CohortIn(LimitsIn):
+    name = serializers.CharField(max_length=120)
+    parent_cohort = TypedId("coh", source="parent_id", required=False, allow_null=True, help_text="null: a root.")
+    nominal_permille = WholeNumber(
+        min_value=0, max_value=2**31 - 1, required=False, help_text="Nobody's own; its children's comes to it."
+    )
+    nominal_mib = WholeNumber(min_value=0, max_value=BIG, required=False)
+
+
+class CohortChangeIn(CohortIn):
+    name = serializers.CharField(max_length=120, required=False)
 
 
 class ReconciliationIn(serializers.Serializer[object]):

@@ -23,6 +23,7 @@ from marketplace.api.quote_serializers import (
     terms_document,
 )
 from marketplace.errors import QuoteExpired
+from marketplace.matching.queue_order import Urgency
 from marketplace.models import Reservation, ReservationState
 from marketplace.services import change_quote, extend, quote, release, rename, reserve, resize, start_earlier
 from marketplace.services.evaluate import Evaluation
@@ -96,7 +97,10 @@ class ReservationsView(DomainView):
         }  # fmt: skip
         if asked["quote"] is not None:
             return _buy_quoted(asked["quote"], who)
-        order = order_in(asked, principal, queue=asked["queue"], queued_until=asked["queue_until"])
+        order = order_in(
+            asked, principal, queue=asked["queue"], queued_until=asked["queue_until"],
+            priority=asked["priority"] or Urgency.NORMAL,
+        )  # fmt: skip
         shown = reserve.reserve(order=order, **who)
         return _answer(shown, 202 if shown.row.state == ReservationState.QUEUED else 201)
 

@@ -8,6 +8,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
+from marketplace.matching.queue_order import Urgency
 from marketplace.models import Meter, Price, ReservationState
 from marketplace.services.show import FIXED, LISTED
 from plumbing.api.fields import TypedId
@@ -55,12 +56,17 @@ class AgreedPriceSerializer(serializers.Serializer[Any]):
 
 
 class QueueSerializer(serializers.Serializer[Any]):
-    """`best` and `worst` place in line; `waits_for` names the constraint; the estimate is null when unknown."""
+    """`best` and `worst` place in line; `waits_for` names the constraint. By the replays of the calendar it starts at
+    `estimated_start_at` in half of them and by `estimated_start_by` in nine of ten; null is "not known". After
+    `attempts` failed tries the next one comes at `next_try_at`."""
 
     best = serializers.IntegerField()
     worst = serializers.IntegerField()
     waits_for = serializers.CharField()
     estimated_start_at = serializers.DateTimeField(allow_null=True)
+    estimated_start_by = serializers.DateTimeField(allow_null=True)
+    attempts = serializers.IntegerField()
+    next_try_at = serializers.DateTimeField(allow_null=True)
 
 
 class CostSoFarSerializer(serializers.Serializer[Any]):
@@ -117,6 +123,7 @@ class ReservationSerializer(serializers.Serializer[Any]):
     quote = TypedId("quo", source="row.quote_id", allow_null=True)
     amount_per_hour = MoneyField(source="per_hour", allow_null=True, help_text="At the price of now, or of its start.")
     cost_so_far = CostSoFarSerializer(source="cost", allow_null=True)
+    priority = serializers.ChoiceField([one.value for one in Urgency], source="row.priority")
     queue = QueueSerializer(source="position", allow_null=True)
     queue_until = serializers.DateTimeField(source="row.queued_until", allow_null=True)
     created_at = serializers.DateTimeField(source="row.created_at")
@@ -249,7 +256,52 @@ class QuotaSerializer(serializers.Serializer[Any]):
     nominal_permille = serializers.IntegerField()
     nominal_mib = serializers.IntegerField()
     max_reservations = serializers.IntegerField()
+    urgent_permille = serializers.IntegerField(
+        source="row.urgent_permille", allow_null=True, help_text="null: the house's setting."
+    )
+    borrow_permille = serializers.IntegerField(source="row.borrow_permille", allow_null=True)
+    borrow_mib = serializers.IntegerField(source="row.borrow_mib", allow_null=True)
+    lend_permille = serializers.IntegerField(source="row.lend_permille", allow_null=True)
+    lend_mib = serializers.IntegerField(source="row.lend_mib", allow_null=True)
+    weight = serializers.IntegerField(source="row.weight")
+    cohort = TypedId("coh", source="row.cohort_id", allow_null=True)
     in_use = QuotaUseSerializer(source="*")
+
+
+class AmountSerializer(serializers.Serializer[Any]):
+    share_permille = serializers.IntegerField(source="permille")
+    memory_mib = serializers.IntegerField(source="mib")
+
+
+class CohortTenantSerializer(serializers.Serializer[Any]):
+    """`recent_*` is its use forgotten by halves: what fair share goes by."""
+
+    tenant = TypedId("ten", source="tenant_id")
+    weight = serializers.IntegerField()
+    in_use = AmountSerializer()
+    recent_permille_s = serializers.IntegerField(source="recent.permille")
+    recent_mib_s = serializers.IntegerField(source="recent.mib")
+
+
+class CohortSerializer(serializers.Serializer[Any]):
+    """A cohort's quota is its own nominal and its children's; `in_use` is now, with what is kept for its children.
+
+    `borrow_*`, `lend_*` null: no limit.
+    """
+
+    id = TypedId("coh", source="row.id")
+    name = serializers.CharField(source="row.name")
+    parent_cohort = TypedId("coh", source="row.parent_id", allow_null=True)
+    nominal_permille = serializers.IntegerField(source="row.nominal_permille")
+    nominal_mib = serializers.IntegerField(source="row.nominal_mib")
+    borrow_permille = serializers.IntegerField(source="row.borrow_permille", allow_null=True)
+    borrow_mib = serializers.IntegerField(source="row.borrow_mib", allow_null=True)
+    lend_permille = serializers.IntegerField(source="row.lend_permille", allow_null=True)
+    lend_mib = serializers.IntegerField(source="row.lend_mib", allow_null=True)
+    weight = serializers.IntegerField(source="row.weight")
+    quota = AmountSerializer()
+    in_use = AmountSerializer()
+    tenants = CohortTenantSerializer(many=True)
 
 
 class QuantitiesSerializer(serializers.Serializer[Any]):

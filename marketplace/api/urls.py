@@ -7,6 +7,7 @@ from django.urls import path
 from marketplace.api import catalogue_views as catalogue
 from marketplace.api import reservation_views as views
 from marketplace.api.availability_views import AvailabilityView
+from marketplace.api.cohort_views import CohortsView, CohortView
 from marketplace.api.cost_views import CostsCsvView, CostsView
 from marketplace.api.event_views import EventsView
 
@@ -16,6 +17,8 @@ urlpatterns = [
     path("price-books/<str:book>/prices", catalogue.PricesView.as_view()),
     path("prices/<str:price>/end", catalogue.EndPriceView.as_view()),
     path("quotas", catalogue.QuotasView.as_view()),
+    path("cohorts", CohortsView.as_view()),
+    path("cohorts/<str:cohort>", CohortView.as_view()),
     path("reconciliation", catalogue.ReconciliationView.as_view()),
     path("availability", AvailabilityView.as_view()),
     path("costs", CostsView.as_view()),

@@ -52,6 +52,7 @@ def draft_of(terms: Terms, *, now: datetime) -> Reservation:
         wanted_device_id=wish.device_id,
         isolation_at_least=wish.isolation_at_least or "",
         policy=wish.policy or "",
+        priority=order.priority,
         currency=terms.currency,
         created_at=now,
         changed_at=now,

@@ -42,7 +42,10 @@ class Position:
 def enqueue(*, terms: Terms, refused: DoesNotFit, now: datetime) -> Reservation:
     """Raises QuotaExceeded for a size that the quota can never allow, WrongPeriod for an expiry that is past."""
     order, wish = terms.order, terms.wish
-    check_wish(tenant_id=order.tenant_id, project_id=order.project_id, piece=wish.slice)
+    check_wish(
+        tenant_id=order.tenant_id, project_id=order.project_id, piece=wish.slice, period=wish.period,
+        urgency=order.priority,
+    )  # fmt: skip
     billing.authorize(account_id=terms.account_id, now=now)
     expires = order.queued_until or now + PATIENCE
     if expires <= now:

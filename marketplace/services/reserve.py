@@ -112,8 +112,9 @@ def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Re
     if terms.quote is not None:
         quote.use(terms.quote, reservation_id=reservation_id, now=now)
     check_quota(
-        tenant_id=order.tenant_id, project_id=order.project_id, piece=wish.slice, period=wish.period, is_new=True
-    )
+        tenant_id=order.tenant_id, project_id=order.project_id, piece=wish.slice, period=wish.period, is_new=True,
+        urgency=order.priority,
+    )  # fmt: skip
     billing.authorize(account_id=terms.account_id, now=now)
     lease = book_lease(
         tenant_id=order.tenant_id, project_id=order.project_id, owner=reservation_id, wish=wish, candidates=candidates,

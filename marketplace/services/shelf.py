@@ -59,6 +59,7 @@ class OfferShown:
 class QuotaShown:
     """`*_in_use` is the peak of what is held from now on; reservations counts all that are not ended."""
 
+    row: Quota
     tenant_id: UUID
     project_id: UUID | None
     nominal_permille: int
@@ -163,6 +164,7 @@ def show_quota(row: Quota, *, now: datetime) -> QuotaShown:
         tenant_id=row.tenant_id, project_id=row.project_id, starts_at=now, ends_at=None
     )
     return QuotaShown(
+        row=row,
         tenant_id=row.tenant_id,
         project_id=row.project_id,
         nominal_permille=row.nominal_permille,

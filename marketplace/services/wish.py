@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from allocator.errors import DoesNotFit
 from marketplace import selectors
 from marketplace.errors import OfferClosed, WrongPeriod
+from marketplace.matching.queue_order import Urgency
 from marketplace.models import Offer, Reservation
 from plumbing.errors import Invalid
 from vxpu.market import Wish
@@ -50,6 +51,7 @@ class Order:
     ends_at: datetime | None = None
     queue: bool = False
     queued_until: datetime | None = None
+    priority: str = Urgency.NORMAL
 
 
 def size_of(memory_mib: int, share_permille: int) -> Slice:
