@@ -106,6 +106,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cohorts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The inner nodes of the quota tree, by name, with what is held now (operator). */
+        get: operations["list_cohorts"];
+        put?: never;
+        /** @description Tenants and cohorts below it may use each other's idle quota (operator). */
+        post: operations["create_cohort"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/cohorts/{cohort}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** @description Change what is given; what is held already stays (operator). */
+        patch: operations["change_cohort"];
+        trace?: never;
+    };
     "/api/v1/costs": {
         parameters: {
             query?: never;
@@ -1383,6 +1418,10 @@ export interface components {
          * @enum {string}
          */
         AlternativeKindEnum: "later" | "smaller";
+        Amount: {
+            share_permille: number;
+            memory_mib: number;
+        };
         AuditEvent: {
             /** @example aud_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
@@ -1501,6 +1540,65 @@ export interface components {
          * @enum {string}
          */
         CodeEnum: "fixed_until" | "list_at_delivery";
+        /**
+         * @description A cohort's quota is its own nominal and its children's; `in_use` is now, with what is kept for its children.
+         *
+         *     `borrow_*`, `lend_*` null: no limit.
+         */
+        Cohort: {
+            /** @example coh_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            name: string;
+            /** @example coh_01k2v7x9qefh8r8x5m3n1p0s4t */
+            parent_cohort: string | null;
+            nominal_permille: number;
+            nominal_mib: number;
+            borrow_permille: number | null;
+            borrow_mib: number | null;
+            lend_permille: number | null;
+            lend_mib: number | null;
+            weight: number;
+            quota: components["schemas"]["Amount"];
+            in_use: components["schemas"]["Amount"];
+            tenants: components["schemas"]["CohortTenant"][];
+        };
+        /** @description What is left out stays as it is; null is "no limit". */
+        CohortInRequest: {
+            /** @description More than its own, of what others leave. */
+            borrow_permille?: number | null;
+            /** Format: int64 */
+            borrow_mib?: number | null;
+            /** @description Of its own, that others may use. */
+            lend_permille?: number | null;
+            /** Format: int64 */
+            lend_mib?: number | null;
+            /** @description Its part of what is contended. */
+            weight?: number;
+            name: string;
+            /**
+             * @description null: a root.
+             * @example coh_01k2v7x9qefh8r8x5m3n1p0s4t
+             */
+            parent_cohort?: string | null;
+            /** @description Nobody's own; its children's comes to it. */
+            nominal_permille?: number;
+            /** Format: int64 */
+            nominal_mib?: number;
+        };
+        CohortPage: {
+            items: components["schemas"]["Cohort"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
+        };
+        /** @description `recent_*` is its use forgotten by halves: what fair share goes by. */
+        CohortTenant: {
+            /** @example ten_01k2v7x9qefh8r8x5m3n1p0s4t */
+            tenant: string;
+            weight: number;
+            in_use: components["schemas"]["Amount"];
+            recent_permille_s: number;
+            recent_mib_s: number;
+        };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         CordonInRequest: {
             /** @default  */
@@ -2417,6 +2515,29 @@ export interface components {
             current?: string | null;
             new: string;
         };
+        /** @description What is left out stays as it is; null is "no limit". */
+        PatchedCohortChangeInRequest: {
+            /** @description More than its own, of what others leave. */
+            borrow_permille?: number | null;
+            /** Format: int64 */
+            borrow_mib?: number | null;
+            /** @description Of its own, that others may use. */
+            lend_permille?: number | null;
+            /** Format: int64 */
+            lend_mib?: number | null;
+            /** @description Its part of what is contended. */
+            weight?: number;
+            name?: string;
+            /**
+             * @description null: a root.
+             * @example coh_01k2v7x9qefh8r8x5m3n1p0s4t
+             */
+            parent_cohort?: string | null;
+            /** @description Nobody's own; its children's comes to it. */
+            nominal_permille?: number;
+            /** Format: int64 */
+            nominal_mib?: number;
+        };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         PatchedNodePatchInRequest: {
             rack?: string;
@@ -2569,6 +2690,13 @@ export interface components {
             /** Format: date-time */
             until: string | null;
         };
+        /**
+         * @description * `urgent` - urgent
+         *     * `normal` - normal
+         *     * `low` - low
+         * @enum {string}
+         */
+        PriorityEnum: "urgent" | "normal" | "low";
         /** @description RFC 9457 problem document; further members depend on the code. */
         Problem: {
             type: string;
@@ -2650,13 +2778,22 @@ export interface components {
          * @enum {string}
          */
         QuarantinedStateEnum: "pending" | "released" | "dismissed";
-        /** @description `best` and `worst` place in line; `waits_for` names the constraint; the estimate is null when unknown. */
+        /**
+         * @description `best` and `worst` place in line; `waits_for` names the constraint. By the replays of the calendar it starts at
+         *     `estimated_start_at` in half of them and by `estimated_start_by` in nine of ten; null is "not known". After
+         *     `attempts` failed tries the next one comes at `next_try_at`.
+         */
         Queue: {
             best: number;
             worst: number;
             waits_for: string;
             /** Format: date-time */
             estimated_start_at: string | null;
+            /** Format: date-time */
+            estimated_start_by: string | null;
+            attempts: number;
+            /** Format: date-time */
+            next_try_at: string | null;
         };
         /** @description `project` null is the whole tenant. 1000 permille is one device. */
         Quota: {
@@ -2667,10 +2804,29 @@ export interface components {
             nominal_permille: number;
             nominal_mib: number;
             max_reservations: number;
+            /** @description null: the house's setting. */
+            urgent_permille: number | null;
+            borrow_permille: number | null;
+            borrow_mib: number | null;
+            lend_permille: number | null;
+            lend_mib: number | null;
+            weight: number;
+            /** @example coh_01k2v7x9qefh8r8x5m3n1p0s4t */
+            cohort: string | null;
             in_use: components["schemas"]["QuotaUse"];
         };
-        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        /** @description `urgent_permille` and `cohort` are the operator's to set; null is the house's setting, and no cohort. */
         QuotaInRequest: {
+            /** @description More than its own, of what others leave. */
+            borrow_permille?: number | null;
+            /** Format: int64 */
+            borrow_mib?: number | null;
+            /** @description Of its own, that others may use. */
+            lend_permille?: number | null;
+            /** Format: int64 */
+            lend_mib?: number | null;
+            /** @description Its part of what is contended. */
+            weight?: number;
             /**
              * @description The caller's own if left out.
              * @example ten_01k2v7x9qefh8r8x5m3n1p0s4t
@@ -2685,6 +2841,9 @@ export interface components {
             /** Format: int64 */
             nominal_mib: number;
             max_reservations: number;
+            urgent_permille?: number | null;
+            /** @example coh_01k2v7x9qefh8r8x5m3n1p0s4t */
+            cohort?: string | null;
         };
         /** @description The least that the tenant's and the project's quota leave over the period. `ok`: this wish is within it. */
         QuotaLeft: {
@@ -2872,6 +3031,7 @@ export interface components {
             /** @description At the price of now, or of its start. */
             amount_per_hour: string | null;
             cost_so_far: components["schemas"]["CostSoFar"] | null;
+            priority: components["schemas"]["PriorityEnum"];
             queue: components["schemas"]["Queue"] | null;
             /** Format: date-time */
             queue_until: string | null;
@@ -2927,6 +3087,14 @@ export interface components {
              * @default false
              */
             queue: boolean;
+            /**
+             * @description Its class in the queue, `normal` if left out; `urgent` has a quota of its own.
+             *
+             *     * `urgent` - urgent
+             *     * `normal` - normal
+             *     * `low` - low
+             */
+            priority?: components["schemas"]["PriorityEnum"];
             /**
              * Format: date-time
              * @description Give up waiting then; a day from now if left out.
@@ -3356,6 +3524,107 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Invoice"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_cohorts: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description A column, `-` for descending; as the list says if absent. */
+                sort?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CohortPage"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_cohort: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CohortInRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cohort"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    change_cohort: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cohort: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedCohortChangeInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Cohort"];
                 };
             };
             /** @description A problem document */
