@@ -48,6 +48,7 @@ class Draft:
     def __init__(self, fleet: Fleet) -> None:
         self.layout = Layout(fleet)
         self._cards = {card.device_id: card for card in fleet.cards}
+        self._sites = fleet.sites
         self._machines = {machine.node_id: machine for machine in fleet.machines}
         self._devices = Books(self.layout.rows * self.layout.columns, DEVICE_RESOURCES + self.layout.slots)
         self._hosts = Books(self.layout.rows, HOST_RESOURCES)
@@ -80,7 +81,7 @@ class Draft:
 
     def fleet(self) -> Fleet:
         """The whole fleet as drafted so far."""
-        return Fleet(tuple(map(self.card, self._cards)), tuple(map(self.machine, self._machines)))
+        return Fleet(tuple(map(self.card, self._cards)), tuple(map(self.machine, self._machines)), self._sites)
 
     def view(self, starts: int, ends: int) -> View:
         """What is left over the window; it follows this draft's later changes."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
@@ -55,7 +55,8 @@ class Card:
 
     A `cordoned` card takes nothing new, whatever the period; `closed` are the periods into which nothing new may reach.
     `mig`: how its hardware cuts it now; None for a card that is not cut. `health`: 0 to 100, None for unknown;
-    an `unhealthy` card is below the operator's floor and takes nothing new either.
+    an `unhealthy` card is below the operator's floor and takes nothing new either. `power_w` is what
+    it draws at full work, None for unknown.
     """
 
     device_id: UUID
@@ -72,12 +73,21 @@ class Card:
     copy_permille: int = 1000
     health: int | None = None
     unhealthy: bool = False
+    power_w: int | None = None
     mig: MigLayout | None = None
+
+
+class Link(NamedTuple):
+    """How well two devices of a node reach each other: see `topology.pair_score`."""
+
+    one: UUID
+    other: UUID
+    score: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A node as a host. `taken` is sorted by (starts, ends, lease)."""
+    """A node as a host. `taken` is sorted by (starts, ends, lease); `links`: empty is unknown."""
 
     node_id: UUID
     pool: str = ""
@@ -86,13 +96,28 @@ class Machine:
     cores_milli: int = UNLIMITED
     mib: int = UNLIMITED
     taken: tuple[HostTaken, ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """Where machines stand. None and a place that is not named are unknown, which is not zero.
+
+    `pue_permille`: power of the whole building for 1000 of the machines; `latency_ms`: of a round trip, by place.
+    """
+
+    name: str
+    pue_permille: int | None = None
+    carbon_g_per_kwh: int | None = None
+    latency_ms: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
     """What is wanted. None is "any"; `isolation_rank` is the weakest mode that will do.
 
-    `devices` distinct devices of one node, each of that size (0: only a part of the host).
+    `devices` distinct devices of one node, each of that size (0: only a part of the host). `near` is a place that it
+    should be close to: a wish, no constraint.
     """
 
     permille: int
@@ -110,6 +135,7 @@ class Ask:
     models: frozenset[str] | None = None
     pool: str | None = None
     site: str | None = None
+    near: str | None = None
 
     @property
     def is_possible(self) -> bool:
@@ -129,15 +155,17 @@ class Fleet:
 
     cards: tuple[Card, ...]
     machines: tuple[Machine, ...] = ()
+    sites: tuple[Site, ...] = ()
 
     @classmethod
-    def of(cls, cards: Iterable[Card], machines: Iterable[Machine] = ()) -> Fleet:
+    def of(cls, cards: Iterable[Card], machines: Iterable[Machine] = (), sites: Iterable[Site] = ()) -> Fleet:
         """A node of which only cards are known is a machine that told nothing."""
         ordered = tuple(sorted(cards, key=lambda card: card.device_id))
         known = {machine.node_id: machine for machine in machines}
         for card in ordered:
             known.setdefault(card.node_id, Machine(node_id=card.node_id))
-        return cls(ordered, tuple(known[node_id] for node_id in sorted(known)))
+        places = tuple(sorted(sites, key=lambda site: site.name))
+        return cls(ordered, tuple(known[node_id] for node_id in sorted(known)), places)
 
 
 class Peak(NamedTuple):
