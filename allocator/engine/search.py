@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from allocator.engine.added import added_terms
 from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask
 from allocator.engine.policies.base import Policy
-from allocator.engine.view import View
+from allocator.engine.view import Flags, View
 
 # No score: the row does not take the ask.
 NONE = -(2**62)
@@ -98,7 +99,7 @@ class Ranker:
     def explain(self, ask: Ask, found: Found) -> dict[str, int]:
         """The terms of the score; they add up to it."""
         rows = np.array([found.row])
-        terms = self.policy.terms(self.view, ask, rows, self.view.fits(ask, rows))
+        terms = self._terms(ask, rows, self.view.fits(ask, rows))
         column = found.columns[0] if ask.devices == 1 else 0
         return {name: int(term[0, column]) for name, term in terms.items()}
 
@@ -107,9 +108,15 @@ class Ranker:
         takes, fits = self.view.rows_that_fit(ask, rows)
         rows, fits = rows[takes], fits[takes]
         scores = np.zeros((len(rows), fits.shape[1] if ask.devices == 1 else 1), np.int64)
-        for term in self.policy.terms(self.view, ask, rows, fits).values():
+        for term in self._terms(ask, rows, fits).values():
             scores += term
         return rows, np.where(fits, scores, NONE) if ask.devices == 1 else scores
+
+    def _terms(self, ask: Ask, rows: Ints, fits: Flags) -> Mapping[str, Ints]:
+        terms = self.policy.terms(self.view, ask, rows, fits)
+        if ask.near is not None or self.view.layout.tells_health:
+            terms = terms | added_terms(self.view, ask, rows, fits)
+        return terms
 
     def _fresh(self, ask: Ask) -> _Table:
         shape = _shape(ask)
@@ -139,5 +146,5 @@ def _shape(ask: Ask) -> Hashable:
     """All but the period, which is the view's."""
     return (
         ask.permille, ask.mib, ask.whole, ask.kind, ask.device_id, ask.isolation_rank, ask.devices, ask.copy_permille,
-        ask.cores_milli, ask.host_mib, ask.models, ask.pool, ask.site,
+        ask.cores_milli, ask.host_mib, ask.models, ask.pool, ask.site, ask.near,
     )  # fmt: skip

@@ -7,6 +7,7 @@ the draft that made it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from allocator.engine.fleet import Ask, Card, Fleet, Machine
 from allocator.engine.mig import MigLayout, Slots, choose
 
 Flags = NDArray[np.bool_]
+T = TypeVar("T")
 
 # Resources of a device's piece. The last two make "is anything on it" and "is it taken whole" peaks like the others;
 # where a card is cut by its hardware, one more for each memory slice.
@@ -60,6 +62,9 @@ class Layout:
             (self.flat(row, column), closed.starts, closed.ends)
             for row, found in enumerate(cards) for column, card in enumerate(found) for closed in card.closed
         ]  # fmt: skip
+        self.sites = {site.name: site for site in fleet.sites}
+        self.tells_health = bool((self.health >= 0).any())
+        self._kept: dict[Hashable, Any] = {}
         self._masks: dict[Hashable, Flags] = {}
         self._tables: dict[tuple[int, int], _MigTable] = {}
 
@@ -74,18 +79,27 @@ class Layout:
             (
                 card.permille, card.mib, card.copy_permille, models[card.model], kinds[card.kind],
                 none if card.mig is None else migs[card.mig], card.isolation_rank,
-                -1 if card.health is None else card.health, card.online, card.cordoned, card.unhealthy, 1,
+                -1 if card.health is None else card.health, -1 if card.power_w is None else card.power_w,
+                card.online, card.cordoned, card.unhealthy, 1,
             )
             for found in self.cards for card in found
         ]  # fmt: skip
-        absent = (0, 0, 0, -1, -1, none, 0, -1, 0, 0, 0, 0)
+        absent = (0, 0, 0, -1, -1, none, 0, -1, -1, 0, 0, 0, 0)
         table = np.repeat(np.array(absent, np.int64)[:, None], self.rows * self.columns, axis=1)
         if values:
             table[:, places] = np.array(values, np.int64).T
         shaped = table.reshape(len(absent), self.rows, self.columns)
-        self.permille, self.mib, self.copy, self.model, self.kind, self.mig, self.isolation, self.health = shaped[:8]
-        self.online, self.cordoned, self.unhealthy, self.is_card = shaped[8:].astype(np.bool_)
+        self.permille, self.mib, self.copy, self.model, self.kind, self.mig, self.isolation = shaped[:7]
+        self.health, self.power_w = shaped[7:9]
+        self.online, self.cordoned, self.unhealthy, self.is_card = shaped[9:].astype(np.bool_)
         self.exists = self.permille > 0
+
+    def keep(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What was made of the layout, made once."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        found: T = self._kept[key]
+        return found
 
     def flat(self, row: int, column: int) -> int:
         """The place of a device in the books."""
@@ -204,6 +218,16 @@ class View:
         if ask.copy_permille:
             fits &= self.copy[rows] >= ask.copy_permille
         return fits
+
+    def takes(self, ask: Ask, rows: Ints | slice) -> tuple[Ints, Ints]:
+        """(permille, MiB) over (len(rows), columns), or to be broadcast: what a piece of the ask takes of a device."""
+        layout = self.layout
+        if ask.whole:
+            return layout.permille[rows], layout.mib[rows]
+        if layout.migs:
+            table, cut = layout.mig_table(ask), layout.mig[rows]
+            return table.permille[cut], table.mib[cut]
+        return np.array(ask.permille), np.array(ask.mib)
 
     def busy(self, rows: Ints | slice) -> Ints:
         """(len(rows), columns): a bit for each memory slice that is taken at some time in the window."""

@@ -6,6 +6,10 @@ from collections.abc import Mapping
 
 from allocator.engine.policies.base import Policy
 from allocator.engine.policies.binpack import Binpack, Spread
+from allocator.engine.policies.carbon import Carbon
 from allocator.engine.policies.fragmentation import Fragmentation
+from allocator.engine.policies.topology import Topology
 
-POLICIES: Mapping[str, Policy] = {policy.name: policy for policy in (Binpack(), Spread(), Fragmentation())}
+POLICIES: Mapping[str, Policy] = {
+    policy.name: policy for policy in (Binpack(), Spread(), Fragmentation(), Topology(), Carbon())
+}

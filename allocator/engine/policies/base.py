@@ -21,5 +21,8 @@ class Policy(Protocol):
         `fits` (len(rows), columns) are the devices that take a piece of the ask; what stands elsewhere is not read.
         The terms depend on nothing but the ask without its period, the rows as they are in the view, and what was
         learned: rankers keep them until a row changes.
+
+        A policy may also have `pick(view, ask, row) -> columns`: which devices of a node, for several. Without it they
+        are the fullest ones (`View.pick`).
         """
         ...

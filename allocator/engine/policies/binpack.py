@@ -17,8 +17,8 @@ class Binpack:
 
     name = "binpack"
 
-    def terms(self, view: View, ask: Ask, rows: Ints, fits: Flags) -> dict[str, Ints]:
-        free_compute, free_memory = free_after(view, ask, rows, fits)
+    def terms(self, view: View, ask: Ask, rows: Ints, fits: Flags) -> dict[str, Ints]:  # noqa: ARG002 - of every device
+        free_compute, free_memory = free_after(view, ask, rows)
         return {"compute_used": COMPUTE_WEIGHT - free_compute, "memory_used": MEMORY_WEIGHT - free_memory}
 
 
@@ -27,25 +27,26 @@ class Spread:
 
     name = "spread"
 
-    def terms(self, view: View, ask: Ask, rows: Ints, fits: Flags) -> dict[str, Ints]:
-        free_compute, free_memory = free_after(view, ask, rows, fits)
+    def terms(self, view: View, ask: Ask, rows: Ints, fits: Flags) -> dict[str, Ints]:  # noqa: ARG002 - of every device
+        free_compute, free_memory = free_after(view, ask, rows)
         return {"compute_free": free_compute, "memory_free": free_memory}
 
 
-def free_after(view: View, ask: Ask, rows: Ints, fits: Flags) -> tuple[Ints, Ints]:  # noqa: ARG001 - of every device
-    """What is left once the ask is placed, of compute (of 700) and of memory (of 300)."""
+def free_after(view: View, ask: Ask, rows: Ints) -> tuple[Ints, Ints]:
+    """What is left once the ask is placed, of compute (of 700) and of memory (of 300): of the device, or of the node
+    for several devices."""
     permille, mib = view.layout.permille[rows], view.layout.mib[rows]
+    left, memory = view.permille[rows], view.mib[rows]
+    taken_permille, taken_mib = view.takes(ask, rows)
     if ask.devices != 1:
-        whole = ask.devices
-        left = (view.permille[rows] * view.layout.exists[rows]).sum(axis=1, keepdims=True)
-        memory = (view.mib[rows] * view.layout.exists[rows]).sum(axis=1, keepdims=True)
-        permille, mib = permille.sum(axis=1, keepdims=True), mib.sum(axis=1, keepdims=True)
-        return (
-            COMPUTE_WEIGHT * (left - whole * ask.permille) // np.maximum(permille, 1),
-            MEMORY_WEIGHT * (memory - whole * ask.mib) // np.maximum(mib, 1),
+        exists = view.layout.exists[rows]
+        left, memory = ((one * exists).sum(axis=1, keepdims=True) for one in (left, memory))
+        taken_permille, taken_mib = (
+            ask.devices * np.broadcast_to(one, exists.shape).max(axis=1, keepdims=True, initial=0)
+            for one in (taken_permille, taken_mib)
         )
-    taken_permille, taken_mib = (permille, mib) if ask.whole else (ask.permille, ask.mib)
+        permille, mib = permille.sum(axis=1, keepdims=True), mib.sum(axis=1, keepdims=True)
     return (
-        COMPUTE_WEIGHT * (view.permille[rows] - taken_permille) // np.maximum(permille, 1),
-        MEMORY_WEIGHT * (view.mib[rows] - taken_mib) // np.maximum(mib, 1),
+        COMPUTE_WEIGHT * (left - taken_permille) // np.maximum(permille, 1),
+        MEMORY_WEIGHT * (memory - taken_mib) // np.maximum(mib, 1),
     )
