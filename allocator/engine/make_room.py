@@ -55,7 +55,10 @@ class Budget:
 
 
 class Move(NamedTuple):
+    """To `node_id`, there to the devices `target`, from the devices `source`."""
+
     lease_id: UUID
+    node_id: UUID
     source: tuple[UUID, ...]
     target: tuple[UUID, ...]
 
@@ -313,7 +316,8 @@ class _Search:
         self.draft.leave(lease_id, old)
         ids = self.view.layout.device_ids[found.row]
         source = tuple(place_id for place_id, piece in old if isinstance(piece, Taken))
-        return Move(lease_id, source, tuple(ids[column] for column in found.columns))
+        node_id = self.view.layout.machines[found.row].node_id
+        return Move(lease_id, node_id, source, tuple(ids[column] for column in found.columns))
 
     def _ranker(self, ask: Ask) -> Ranker:
         window = (ask.starts, ask.ends)

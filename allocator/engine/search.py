@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +17,8 @@ from allocator.engine.view import Flags, View
 
 # No score: the row does not take the ask.
 NONE = -(2**62)
+# Rows: so many are scored about as quickly as one.
+FAR_BEHIND = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,12 @@ class Ranker:
         if within is not None:
             row = int(within[table.score[within].argmax()]) if len(within) else 0
             return None if not len(within) or table.score[row] == NONE else self._found(table, ask, row)
-        hidden = list(without)
-        kept = table.score[hidden]
-        table.score[hidden] = NONE
-        row = int(table.score.argmax())
-        is_none = table.score[row] == NONE
-        table.score[hidden] = kept
-        return None if is_none else self._found(table, ask, row)
+        scores = table.score
+        if without:
+            scores = scores.copy()
+            scores[list(without)] = NONE
+        row = int(scores.argmax())
+        return None if scores[row] == NONE else self._found(table, ask, row)
 
     def warm(self, asks: Iterable[Ask]) -> None:
         """Score every row for these shapes now, so that no later ask waits for it."""
@@ -68,11 +71,11 @@ class Ranker:
             self._fresh(ask)
 
     def keep_warm(self) -> None:
-        """Bring one shape up to date, another with each call, so that a rare one never has far to catch up."""
+        """Bring one shape up to date if it is far behind, another with each call: a rare one never has far to go."""
         if not self._turns:
             self._turns = list(self._tables)[::-1]
         if self._turns:
-            self._refresh(self._tables[self._turns.pop()])
+            self._refresh(self._tables[self._turns.pop()], at_least=FAR_BEHIND)
 
     def pick(self, ask: Ask, row: int) -> tuple[int, ...]:
         """Which of the devices of a node that takes the ask: by the policy, if it has a say in that."""
@@ -107,9 +110,8 @@ class Ranker:
         """The rows that fit, and their scores as in `Policy.terms`; NONE where a device does not fit."""
         takes, fits = self.view.rows_that_fit(ask, rows)
         rows, fits = rows[takes], fits[takes]
-        scores = np.zeros((len(rows), fits.shape[1] if ask.devices == 1 else 1), np.int64)
-        for term in self._terms(ask, rows, fits).values():
-            scores += term
+        terms = self._terms(ask, rows, fits)
+        scores = functools.reduce(operator.add, terms.values())
         return rows, np.where(fits, scores, NONE) if ask.devices == 1 else scores
 
     def _terms(self, ask: Ask, rows: Ints, fits: Flags) -> Mapping[str, Ints]:
@@ -129,9 +131,9 @@ class Ranker:
         self._refresh(table)
         return table
 
-    def _refresh(self, table: _Table) -> None:
+    def _refresh(self, table: _Table, *, at_least: int = 1) -> None:
         stale = np.flatnonzero(table.seen != self.view.version)
-        if len(stale) == 0:
+        if len(stale) < at_least:
             return
         rows, scores = self._scores(table.ask, stale)
         table.score[stale] = NONE

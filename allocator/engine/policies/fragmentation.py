@@ -19,7 +19,7 @@ from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask
 from allocator.engine.lessons import Lessons
 from allocator.engine.mix import WHOLE
-from allocator.engine.view import Flags, View
+from allocator.engine.view import Flags, View, at
 
 # The one set of weights, in thousandths.
 TIGHT = 200
@@ -36,23 +36,21 @@ class Fragmentation:
     name: str = "fragmentation"
 
     def terms(self, view: View, ask: Ask, rows: Ints, fits: Flags) -> dict[str, Ints]:
-        worth, after, left = _worth(self.lessons.table, view, ask, rows)
+        worth = self.lessons.table.take(at(view.spare, rows), mode="clip")
         total = worth.sum(axis=1, keepdims=True)
-        if ask.devices == 1:
-            lost = worth - after
-        elif ask.devices == 0:
-            lost = np.zeros((len(rows), 1), np.int64)
+        if ask.devices == 0:
+            lost = np.zeros_like(total)
         else:
-            lost = _lost_together(ask.devices, worth - after, view.permille[rows], fits)
-        terms = {"value_kept": -lost}
-        # An ask for cores alone is compared by what it strands.
-        terms["cores_stranded"] = self._stranded(view, ask, rows, total, lost)
+            left = _left_after(view, ask, rows)
+            lost = worth - self.lessons.table.take(left, mode="clip")
+        if ask.devices > 1:
+            lost = _lost_together(ask.devices, lost, at(view.permille, rows), fits)
+        terms = {"value_kept": -lost, "cores_stranded": self._stranded(view, ask, rows, total, lost)}
+        near = terms["cores_stranded"] - lost
         if ask.devices == 1 and not ask.whole and ask.permille < WHOLE:
-            terms["tight"] = -(left * TIGHT // WHOLE)
-        near: Ints = terms["value_kept"] + terms["cores_stranded"]
-        if "tight" in terms:
-            near = near + terms["tight"]
-        terms["rounded"] = np.negative(near % TIE)
+            terms["tight"] = left * -TIGHT // WHOLE
+            near += terms["tight"]
+        terms["rounded"] = near // TIE * TIE - near
         if ask.devices and self.lessons.scarcity:
             terms["scarce_model"] = self._scarce(view, ask, rows, fits)
         return terms
@@ -62,33 +60,34 @@ class Fragmentation:
         per_device = self.lessons.cores_per_device
         if per_device == 0:
             return np.zeros_like(lost)
-        cores = view.cores[rows][:, None]
-        before = np.maximum(0, total - cores * WHOLE // per_device)
-        after = np.maximum(0, total - lost - (cores - ask.cores_milli) * WHOLE // per_device)
-        growth: Ints = after - before
-        return -growth
+        cores = at(view.cores, rows)[:, None]
+        before = total - cores * WHOLE // per_device
+        after = total - (cores - ask.cores_milli) * WHOLE // per_device - lost
+        stranded: Ints = np.maximum(before, 0) - np.maximum(after, 0)
+        return stranded
 
     def _scarce(self, view: View, ask: Ask, rows: Ints, fits: Flags) -> Ints:
-        price = np.array([self.lessons.scarcity.get(model, 0) for model in view.layout.models] + [0], np.int64)
-        models = price[view.layout.model[rows]]
+        asked = ask.devices * (WHOLE if ask.whole else ask.permille) * SCARCE // WHOLE
+        prices = [self.lessons.scarcity.get(model, 0) * asked // WHOLE for model in view.layout.models]
+        of_model = -np.array([*prices, 0], np.int64)
+        found: Ints = of_model.take(at(view.layout.model, rows))
         if ask.devices > 1:
-            models = np.where(fits, models, 0).max(axis=1, keepdims=True, initial=0)
-        asked = WHOLE if ask.whole else ask.permille
-        price_of_ask: Ints = models * (asked * ask.devices * SCARCE // WHOLE) // WHOLE
-        return -price_of_ask
+            found = np.where(fits, found, 0).min(axis=1, keepdims=True, initial=0)
+        return found
 
 
-def _worth(table: Ints, view: View, ask: Ask, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """(rows, columns) each: the value of what is left of every device now, and with a piece of the ask on it, and the
-    permille left then. The scarcer of compute and memory counts; what takes nothing new is worth nothing."""
-    permille, mib, caps = view.permille[rows], view.mib[rows], view.layout.mib[rows]
-    caps = np.maximum(caps, 1)
-    usable = view.open[rows] & (view.wholes[rows] == 0)
-    now = np.where(usable, np.minimum(permille, mib * WHOLE // caps), 0)
+def _left_after(view: View, ask: Ask, rows: Ints) -> Ints:
+    """(rows, columns): what is left of a device with a piece of the ask on it, of its compute or of its memory."""
     if ask.whole:
-        return table[now.clip(0, WHOLE)], np.zeros_like(now), np.zeros_like(now)
-    then = np.minimum(permille - ask.permille, (mib - ask.mib) * WHOLE // caps)
-    return table[now.clip(0, WHOLE)], table[then.clip(0, WHOLE)], then.clip(0, WHOLE)
+        return np.zeros((len(rows), view.layout.columns), np.int64)
+    left = at(view.permille, rows) - ask.permille
+    if not ask.mib:
+        # The same as below: memory left limits the permille before as well.
+        in_memory = at(view.spare, rows)
+    else:
+        in_memory = (at(view.mib, rows) - ask.mib) * WHOLE // np.maximum(at(view.layout.mib, rows), 1)
+    least: Ints = np.minimum(left, in_memory)
+    return least
 
 
 def _lost_together(devices: int, lost: Ints, permille: Ints, fits: Flags) -> Ints:
