@@ -23,7 +23,7 @@ from allocator.errors import (
 from allocator.selectors import delivered, devices, maintenance, nodes
 from allocator.selectors import leases as lease_rows
 from allocator.selectors.health import health_of
-from allocator.services import dirty, hold, lease_token, place, timeline
+from allocator.services import dirty, hold, lease_token, line, place, timeline
 from allocator.services import outlook as outlooks
 from allocator.services import release as releasing
 from allocator.services import resize as resizing
@@ -34,13 +34,19 @@ from vxpu.market import (
     Candidate,
     DeviceView,
     DirtyHour,
+    FleetSize,
+    GuessedEnds,
     IdleReport,
+    KeptRoom,
     LeaseEventView,
     LeaseView,
     MaintenanceView,
     NodeEventView,
     Outlook,
     Phase,
+    QueuedWish,
+    Standing,
+    StartEstimate,
     UsageReport,
     Wish,
 )
@@ -56,11 +62,14 @@ __all__ = [
     "check_resize",
     "confirm",
     "device_idle",
+    "estimate_starts",
     "fence",
+    "fleet_size",
     "get_device",
     "get_lease",
     "health_score",
     "issue_lease_token",
+    "line_up",
     "list_calendar",
     "list_devices",
     "list_lease_news",
@@ -95,9 +104,33 @@ def _whole_fleet(function: Callable[P, R]) -> Callable[P, R]:
 
 
 @_whole_fleet
-def propose(*, wish: Wish, now: datetime) -> list[Candidate]:
-    """The best devices for the wish, best first, on an unlocked snapshot. Raises DoesNotFit with reasons and ways."""
-    return place.propose(wish=wish, now=now)
+def propose(*, wish: Wish, now: datetime, kept: Sequence[KeptRoom] = ()) -> list[Candidate]:
+    """The best devices for the wish, best first, on an unlocked snapshot, beside rooms that are `kept` for others.
+
+    Raises DoesNotFit with reasons and ways.
+    """
+    return place.propose(wish=wish, now=now, kept=kept)
+
+
+@_whole_fleet
+def line_up(*, queue: Sequence[QueuedWish], now: datetime) -> list[Standing]:
+    """Who of a queue starts now, in the order given, and the room that is kept clear for the first who must wait. One
+    snapshot for all; takes nothing."""
+    return line.line_up(queue=queue, now=now)
+
+
+@_whole_fleet
+def estimate_starts(
+    *, queue: Sequence[QueuedWish], guesses: Sequence[GuessedEnds], now: datetime
+) -> list[StartEstimate]:
+    """When each would start, from replays of the calendar of one snapshot; a large fleet gets fewer than guesses."""
+    return line.estimate_starts(queue=queue, guesses=guesses, now=now)
+
+
+@_whole_fleet
+def fleet_size() -> FleetSize:
+    """Compute and memory of all devices that can be sold."""
+    return line.fleet_size()
 
 
 @_whole_fleet

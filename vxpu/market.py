@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from vxpu.slices import Period, Slice
@@ -183,6 +183,63 @@ class Outlook:
 
     earliest_start_at: datetime | None
     free: Slice | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueuedWish:
+    """What waits: one wish, or the wishes of a gang, which start together or not at all. `collects`: it has waited for
+    very long, so a device (`collect_on`, if it has one already) takes nothing new until it fits."""
+
+    id: UUID
+    wishes: tuple[Wish, ...]
+    together: str = "any"
+    collects: bool = False
+    collect_on: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRoom:
+    """Room that is kept clear for `owner`, who waits. It takes no capacity: new bookings are placed beside it."""
+
+    device_id: UUID
+    owner: UUID
+    slice: Slice
+    period: Period
+    whole: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A wish in line: it `fits` as wished, or waits for `constraints`, with room `kept` for it from `starts_at` on."""
+
+    id: UUID
+    fits: bool
+    starts_at: datetime | None
+    kept: tuple[KeptRoom, ...]
+    constraints: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuessedEnds:
+    """Of one replay of the calendar: when open-ended leases end, how long open-ended wishes last. Else: for ever."""
+
+    ends: Mapping[UUID, datetime] = field(default_factory=dict)
+    lengths: Mapping[UUID, timedelta] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartEstimate:
+    """In half of the replays it starts by `starts_at`, in nine of ten by `starts_by`; None is "not known"."""
+
+    id: UUID
+    starts_at: datetime | None
+    starts_by: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetSize:
+    permille: int
+    mib: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,11 +15,12 @@ from allocator.events import CapacityFreed, DesiredChanged, LeaseEnded
 from allocator.models import Device, Lease
 from allocator.services._no_room import no_room
 from allocator.services._snapshot import ask_of, read_fleet
+from allocator.services.line import beside
 from plumbing import outbox
 from plumbing.db import transaction_required
 from plumbing.errors import Invalid
 from vxpu.ids import new_uuid
-from vxpu.market import Candidate, Wish
+from vxpu.market import Candidate, KeptRoom, Wish
 from vxpu.states import Isolation
 
 DEFAULT_POLICY = "binpack"
@@ -28,13 +29,14 @@ CANDIDATES = 8
 _BOOK = "SELECT refusal, lapsed FROM allocator_book(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 
-def propose(*, wish: Wish, now: datetime) -> list[Candidate]:
-    """The best devices for the wish, best first, at most 8. Raises DoesNotFit with the reasons and the ways.
+def propose(*, wish: Wish, now: datetime, kept: Sequence[KeptRoom] = ()) -> list[Candidate]:
+    """The best devices for the wish beside rooms that are `kept` for others, best first, at most 8. Raises DoesNotFit
+    with the reasons and the ways.
 
     No lock is taken: only `book` decides.
     """
     ask = ask_of(wish)
-    fleet = read_fleet(from_at=wish.period.starts_at, now=now, device_id=wish.device_id)
+    fleet = beside(read_fleet(from_at=wish.period.starts_at, now=now, device_id=wish.device_id), kept)
     policy = wish.policy or DEFAULT_POLICY
     try:
         ranked = score.rank(fleet, ask, policy=policy, limit=CANDIDATES)
