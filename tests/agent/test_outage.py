@@ -32,7 +32,7 @@ def assert_every_window_once(agent: Agent) -> None:
 
 def stopped_sample(agent: Agent) -> CgroupSample:
     """Once the kernel has stopped the last thread and written its last tick down: it may be later than the gate."""
-    samples = [agent.group().sample()]
+    samples: list[CgroupSample] = [agent.group().sample()]
 
     def is_still() -> bool:
         time.sleep(0.1)

@@ -202,11 +202,12 @@ def test_each_step_of_an_eviction_is_legal_and_touches_one_node(case: tuple[Flee
     evictable = {one.lease_id for one in holders if one.evictable}
     assert set(found.victims) <= evictable
     for step in found.plan.steps:
-        card = cards[step.place_id]
+        card, piece = cards[step.place_id], step.taken
+        assert isinstance(piece, Taken)
         assert card.node_id == found.node_id
         if step.placed:
             assert fits_by_hand(card, claim.ask)
-            left = (*card.taken, step.taken)
+            left = (*card.taken, piece)
         else:
-            left = tuple(piece for piece in card.taken if piece != step.taken)
+            left = tuple(other for other in card.taken if other != piece)
         cards[step.place_id] = replace(card, taken=tuple(sorted(left, key=sort_key)))
