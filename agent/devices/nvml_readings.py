@@ -45,6 +45,48 @@ def memory(card: Any) -> Memory:
     return Memory(found.total // MIB, -(-found.reserved // MIB), found.used // MIB)
 
 
+def _memory_temperature(card: Any) -> int:
+    (field,) = pynvml.nvmlDeviceGetFieldValues(card, [pynvml.NVML_FI_DEV_MEMORY_TEMP])
+    if field.nvmlReturn != pynvml.NVML_SUCCESS:
+        raise pynvml.NVMLError(field.nvmlReturn)
+    return int(field.value.uiVal)
+
+
+def _repairs(card: Any) -> tuple[int, int, int]:
+    """(done, waiting for a reset, failed): remapped rows, or retired pages on cards of before Ampere."""
+    try:
+        corrected, uncorrected, pending, failed = pynvml.nvmlDeviceGetRemappedRows(card)
+    except pynvml.NVMLError as error:
+        if error.value in LOST:
+            raise
+        causes = (
+            pynvml.NVML_PAGE_RETIREMENT_CAUSE_MULTIPLE_SINGLE_BIT_ECC_ERRORS,
+            pynvml.NVML_PAGE_RETIREMENT_CAUSE_DOUBLE_BIT_ECC_ERROR,
+        )
+        pages = sum(len(pynvml.nvmlDeviceGetRetiredPages(card, cause)) for cause in causes)
+        return pages, int(pynvml.nvmlDeviceGetRetiredPagesPendingStatus(card)), 0
+    return corrected + uncorrected, int(pending), int(failed)
+
+
+def _nvlink_errors(card: Any) -> int:
+    """Replays, recoveries and checksum errors of all active links since they came up."""
+    found = 0
+    for link in range(pynvml.NVML_NVLINK_MAX_LINKS):
+        try:
+            if pynvml.nvmlDeviceGetNvLinkState(card, link):
+                found += sum(int(pynvml.nvmlDeviceGetNvLinkErrorCounter(card, link, one)) for one in _LINK_ERRORS)
+        except pynvml.NVMLError as error:
+            if link == 0 or error.value != pynvml.NVML_ERROR_INVALID_ARGUMENT:
+                raise
+            break  # as many links as that
+    return found
+
+
+_LINK_ERRORS = (
+    pynvml.NVML_NVLINK_ERROR_DL_REPLAY, pynvml.NVML_NVLINK_ERROR_DL_RECOVERY, pynvml.NVML_NVLINK_ERROR_DL_CRC_FLIT,
+    pynvml.NVML_NVLINK_ERROR_DL_CRC_DATA,
+)  # fmt: skip
+
 READINGS: dict[str, Callable[[Any], int]] = {
     "utilization_permille": lambda card: pynvml.nvmlDeviceGetUtilizationRates(card).gpu * 10,
     "memory_utilization_permille": lambda card: pynvml.nvmlDeviceGetUtilizationRates(card).memory * 10,
@@ -58,6 +100,17 @@ READINGS: dict[str, Callable[[Any], int]] = {
     "ecc_corrected": lambda card: _ecc_errors(card, pynvml.NVML_MEMORY_ERROR_TYPE_CORRECTED),
     "ecc_uncorrected": lambda card: _ecc_errors(card, pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED),
     "throttle_reasons": _throttle_reasons,
+    "memory_temperature_c": _memory_temperature,
+    "sm_clock_max_mhz": lambda card: pynvml.nvmlDeviceGetMaxClockInfo(card, pynvml.NVML_CLOCK_SM),
+    "fan_permille": lambda card: pynvml.nvmlDeviceGetFanSpeed(card) * 10,
+    "pcie_width": pynvml.nvmlDeviceGetCurrPcieLinkWidth,
+    "pcie_width_max": pynvml.nvmlDeviceGetMaxPcieLinkWidth,
+    "pcie_generation": pynvml.nvmlDeviceGetCurrPcieLinkGeneration,
+    "pcie_generation_max": pynvml.nvmlDeviceGetMaxPcieLinkGeneration,
+    "memory_repairs": lambda card: _repairs(card)[0],
+    "memory_repair_pending": lambda card: _repairs(card)[1],
+    "memory_repair_failed": lambda card: _repairs(card)[2],
+    "nvlink_errors": _nvlink_errors,
 }
 # The bits of `throttle_reasons` that say "slower than it could be", by NVML's header; idle (1) is none.
 THROTTLES = {

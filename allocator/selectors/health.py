@@ -9,7 +9,7 @@ from typing import Any
 
 from django.conf import settings
 
-from allocator.engine.health import SCORES, score_of
+from allocator.engine.health import METRICS, score_of
 from vxpu.states import Quality
 
 
@@ -28,14 +28,21 @@ def fresh_for() -> timedelta:
 
 def health_of(readings: Mapping[str, Any], *, now: datetime) -> HealthView:
     """From readings {value, at, quality} by name; `at` as text, as they came."""
-    metrics = {name: _metric(name, readings[name], now) for name in SCORES if name in readings}
+    fresh = {name: reading["value"] for name, reading in readings.items() if not _is_stale(reading, now)}
+    metrics = {
+        metric.name: _metric(readings[metric.name], score_of(metric.name, fresh), now)
+        for metric in METRICS
+        if metric.name in readings
+    }
     scores = [score for metric in metrics.values() if isinstance(score := metric["score"], int)]
     return HealthView(score=min(scores, default=None), metrics=metrics)
 
 
-def _metric(name: str, reading: Mapping[str, Any], now: datetime) -> Mapping[str, object]:
-    at = datetime.fromisoformat(reading["at"]) if reading["at"] else None
-    stale = at is not None and now - at > fresh_for()
-    quality = Quality.STALE.value if stale else reading["quality"]
-    score = None if stale else score_of(name, reading["value"])
+def _is_stale(reading: Mapping[str, Any], now: datetime) -> bool:
+    at = reading["at"]
+    return at is not None and now - datetime.fromisoformat(at) > fresh_for()
+
+
+def _metric(reading: Mapping[str, Any], score: int | None, now: datetime) -> Mapping[str, object]:
+    quality = Quality.STALE.value if _is_stale(reading, now) else reading["quality"]
     return {"value": reading["value"], "at": reading["at"], "quality": quality, "score": score}

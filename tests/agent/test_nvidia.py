@@ -74,6 +74,17 @@ def test_readings_are_what_the_card_says(cards: Cards) -> None:
     assert read["memory_used_mib"] is not None
 
 
+def test_what_a_card_repaired_and_how_it_is_linked_is_read(cards: Cards) -> None:
+    cards.set(remapped_corrected=1, remapped_uncorrected=2, remapped_pending=1, pcie_width=16)
+    read = cards.run(with_port(values))
+    assert [read[f"memory_{name}"] for name in ("repairs", "repair_pending", "repair_failed")] == [3, 1, 0]
+    assert (read["pcie_width"], read["pcie_width_max"], read["nvlink_errors"]) == (16, 16, None)
+    assert read["sm_clock_max_mhz"] is not None
+    cards.set(unsupported_remapped=1, retired_single=3, retired_double=1)
+    read = cards.run(with_port(values))
+    assert [read[f"memory_{name}"] for name in ("repairs", "repair_pending", "repair_failed")] == [4, 0, 0]
+
+
 def test_what_a_card_does_not_support_is_unavailable_and_never_zero(cards: Cards) -> None:
     cards.set(**{f"unsupported_{what}": 1 for what in EVERY})
 
