@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.engine.draft import Draft
-from allocator.engine.fleet import Ask, Fleet, sort_key
+from allocator.engine.fleet import Ask, Fleet, Taken, sort_key
 from allocator.engine.preempt import STEP, Claim, Cost, Eviction, Holder, Rules, find_victims, may_evict, waste_of
 from tests.allocator.engine.strategies import fits_by_hand, make_ask, make_card
 
