@@ -109,3 +109,27 @@ class BadMessage(Invalid):
 
     code = "bad_message"
     title = "The message is not one that this door takes."
+
+
+class LeaseMoving(Conflict):
+    code = "lease_moving"
+    title = "The lease is being moved to another device: nothing else of it can be changed meanwhile."
+
+
+class MoveChanged(Conflict):
+    """The move is in another state than was read, or it is not the time for this step."""
+
+    code = "move_changed"
+    title = "The move is in another state by now."
+
+
+class CannotMove(Conflict):
+    """The move ends here; the old lease runs on."""
+
+    code = "cannot_move"
+    title = "The lease cannot be moved."
+
+
+class NothingToMove(Conflict):
+    code = "nothing_to_move"
+    title = "There is no plan of moves for this."

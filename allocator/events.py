@@ -104,3 +104,33 @@ class NodeChanged:
     node_id: UUID
     kind: str
     at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveReady:
+    """The new slice is ready and the hook is answered: the shop may switch."""
+
+    tenant_id: UUID
+    relocation_id: UUID
+    owner: UUID
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveEnded:
+    """`state` is done, cancelled or failed. The plan goes on, or gives up."""
+
+    tenant_id: UUID
+    relocation_id: UUID
+    owner: UUID
+    state: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoomMade:
+    """Every move of a plan is done, and what was wished is held for these owners: the plan's own, by name."""
+
+    tenant_id: UUID
+    plan_id: UUID
+    at: datetime

@@ -15,15 +15,18 @@ from uuid import UUID
 from django.conf import settings
 
 from allocator.errors import (
+    CannotMove,
     DoesNotFit,
     HoldLapsed,
     IllegalPeriod,
     LeaseLost,
+    LeaseMoving,
+    MoveChanged,
 )
-from allocator.selectors import delivered, devices, maintenance, nodes
+from allocator.selectors import delivered, devices, maintenance, moves, nodes
 from allocator.selectors import leases as lease_rows
 from allocator.selectors.health import health_of
-from allocator.services import dirty, hold, lease_token, line, place, timeline
+from allocator.services import dirty, hold, lease_token, line, place, relocate, timeline
 from allocator.services import outlook as outlooks
 from allocator.services import release as releasing
 from allocator.services import resize as resizing
@@ -41,6 +44,7 @@ from vxpu.market import (
     LeaseEventView,
     LeaseView,
     MaintenanceView,
+    MoveView,
     NodeEventView,
     Outlook,
     Phase,
@@ -53,21 +57,28 @@ from vxpu.market import (
 from vxpu.slices import Slice
 
 __all__ = [
+    "CannotMove",
     "DoesNotFit",
     "HoldLapsed",
     "IllegalPeriod",
     "LeaseLost",
+    "LeaseMoving",
+    "MoveChanged",
     "book",
+    "cancel_move",
     "check_end",
     "check_resize",
     "confirm",
     "device_idle",
     "estimate_starts",
+    "fail_move",
     "fence",
     "fleet_size",
     "get_device",
     "get_lease",
+    "get_move",
     "health_score",
+    "is_spare",
     "issue_lease_token",
     "line_up",
     "list_calendar",
@@ -75,6 +86,8 @@ __all__ = [
     "list_lease_news",
     "list_leases",
     "list_maintenance",
+    "list_moves",
+    "list_moves_to_switch",
     "list_node_events",
     "metered_phases",
     "outlook",
@@ -82,6 +95,7 @@ __all__ = [
     "release",
     "resize",
     "set_end",
+    "switch_move",
     "take_dirty_hours",
     "unread_spans",
     "usage_report",
@@ -316,3 +330,50 @@ def usage_report(*, lease_id: UUID) -> UsageReport:
     """Every counted window of a lease, with sums. Raises NotFound."""
     lease_rows.get_lease(lease_id=lease_id)
     return delivered.usage_report(lease_id=lease_id)
+
+
+@_whole_fleet
+def get_move(*, move_id: UUID) -> MoveView:
+    """Raises NotFound."""
+    return moves.move_view_of(moves.get_move(relocation_id=move_id))
+
+
+@_whole_fleet
+def list_moves(*, owners: Iterable[UUID], states: Collection[str] = ()) -> list[MoveView]:
+    """Of these owners' leases, oldest first; no states is all."""
+    return [moves.move_view_of(move) for move in moves.list_of_owners(owners=owners, states=states)]
+
+
+@_whole_fleet
+def list_moves_to_switch() -> list[MoveView]:
+    """Those whose new slice is ready and whose hook is answered, oldest first."""
+    return [moves.move_view_of(move) for move in moves.list_ready()]
+
+
+@_whole_fleet
+def switch_move(*, move_id: UUID, now: datetime) -> MoveView:
+    """tx. The owner's row is locked, and takes the successor for its lease in this transaction.
+
+    From the whole second `switched_at` on the successor is delivered, until then the old lease, which is released now.
+    Raises MoveChanged when it is not the time, CannotMove when it cannot be done.
+    """
+    relocate.switch(relocation_id=move_id, now=now)
+    return moves.move_view_of(moves.get_move(relocation_id=move_id))
+
+
+@_whole_fleet
+def cancel_move(*, move_id: UUID, reason: str, now: datetime) -> bool:
+    """tx. Up to the switch; False for one that is decided."""
+    return relocate.cancel_move(relocation_id=move_id, reason=reason, actor="marketplace", now=now)
+
+
+@_whole_fleet
+def fail_move(*, move_id: UUID, reason: str, now: datetime) -> None:
+    """tx. It cannot be switched: the old lease runs on. Idempotent."""
+    relocate.fail_move(relocation_id=move_id, reason=reason, now=now)
+
+
+@_whole_fleet
+def is_spare(*, lease_id: UUID) -> bool:
+    """A lease that was made to take over another's work and has not: nobody's time."""
+    return moves.is_spare(lease_id=lease_id)

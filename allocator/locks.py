@@ -1,4 +1,5 @@
-"""Row locks, each in one order. The global order is: quota < account < node < device < lease (docs/locking.md).
+"""Row locks, each in one order. The global order is: quota < account < node < device < lease < move
+(docs/locking.md).
 
 A transaction that needs several kinds takes them from left to right, and rows of one kind by ascending id. Capacity is
 taken by bumping the device's version (in SQL), which is a lock of the device.
@@ -10,9 +11,10 @@ lease's reference to the node) and a heartbeat (node, then device).
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from uuid import UUID
 
-from allocator.models import Device, Lease, Node
+from allocator.models import Device, Lease, Node, Relocation
 from plumbing.db import transaction_required
 from plumbing.errors import NotFound
 
@@ -52,3 +54,22 @@ def lock_device_of(*, lease_id: UUID) -> Device:
     if device_id is None:
         raise NotFound(f"There is no lease {lease_id}.")
     return lock_device(device_id=device_id)
+
+
+@transaction_required
+def lock_leases(*, lease_ids: Collection[UUID]) -> list[Lease]:
+    """By ascending id. Raises NotFound if one is missing."""
+    found = list(Lease.objects.select_for_update(no_key=True).filter(pk__in=lease_ids).order_by("pk"))
+    if len(found) != len(set(lease_ids)):
+        raise NotFound("There is no such lease.")
+    return found
+
+
+@transaction_required
+def lock_move(*, relocation_id: UUID) -> Relocation:
+    """After its leases. Raises NotFound."""
+    rows = Relocation.objects.select_for_update(of=("self",), no_key=True).select_related("plan")
+    move = rows.filter(pk=relocation_id).first()
+    if move is None:
+        raise NotFound(f"There is no move {relocation_id}.")
+    return move

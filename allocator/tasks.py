@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
 
-from allocator.services import drain_node, hold, partitions, poke, watch
+from allocator.services import drain_node, hold, move_plans, partitions, poke, watch
 from allocator.services import start_due as due
 from allocator.services import sweep as sweeping
 from plumbing.tasks import task
@@ -54,3 +55,9 @@ def prepare_partitions() -> None:
 def sweep() -> None:
     """Every hour: violations are logged as errors."""
     sweeping.sweep()
+
+
+@task(queue="allocator")
+def run_moves(**_: Any) -> None:
+    """Every second, and when a move has ended: plans of moves, as far as they go now."""
+    move_plans.run(now=timezone.now())

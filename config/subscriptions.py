@@ -15,8 +15,11 @@ from allocator.events import (
     LeaseRecovered,
     LeaseResized,
     LeaseUnreachable,
+    MoveEnded,
+    MoveReady,
     NodeChanged,
     NodeRevoked,
+    RoomMade,
     UsageArrived,
 )
 from marketplace import tasks as market
@@ -37,6 +40,9 @@ SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
     LeaseRecovered: [market.rate_dirty],
     LeaseUnreachable: [market.rate_dirty],
     UsageArrived: [market.rate_dirty],
+    MoveReady: [market.switch_moves],
+    MoveEnded: [fleet.run_moves],
+    RoomMade: [],
     ReservationConfirmed: [market.reconcile_reservation],
     ReservationQueued: [market.place_queued],
     # Notices and webhooks will listen to these.

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from marketplace.services import offer_earlier, queue, quote, rate, reconcile
+from marketplace.services import offer_earlier, queue, quote, rate, reconcile, relocate
 from plumbing.tasks import task
 
 QUEUE = "market"
@@ -53,3 +53,9 @@ def reconcile_reservations() -> None:
 def purge_quotes() -> None:
     """Forget quotes whose time is long over."""
     quote.purge(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def switch_moves(**_: Any) -> None:
+    """Every two seconds, and when one is ready: reservations whose new slice is ready take it."""
+    relocate.switch_ready(now=timezone.now())

@@ -85,6 +85,35 @@ class LeaseView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MoveView:
+    """A move of a running lease to another device, for a plan of this `kind` and `reason`.
+
+    `state`: planned, preparing, ready, hooking, then switched and done; or cancelled, or failed, and the old lease runs
+    on. From `switched_at` on the `successor_id` is delivered. `hook_result`: ok, failed, timeout, none, silent or "".
+    """
+
+    id: UUID
+    plan_id: UUID
+    kind: str
+    reason: str
+    owner: UUID
+    tenant_id: UUID
+    lease_id: UUID
+    successor_id: UUID | None
+    from_device: UUID
+    to_device: UUID
+    state: str
+    cost_mib: int
+    hook_deadline: datetime | None
+    hook_result: str
+    hook_detail: str
+    created_at: datetime
+    switched_at: datetime | None
+    ended_at: datetime | None
+    end_reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceView:
     """A device that can be sold; nothing new is booked on a `cordoned` one.
 

@@ -11,12 +11,13 @@ from uuid import UUID
 
 from django.conf import settings
 
-from allocator.models import Device, Lease, Segment
+from allocator.models import Device, Lease, Relocation, Segment
 from allocator.models.lease import ON_NODE
+from allocator.models.relocation import MovePlanKind, RelocationState
 from vxpu.ids import encode
 from vxpu.slices import Slice
 from vxpu.states import LeaseState
-from vxpu.wire.node import Desired, DesiredLease
+from vxpu.wire.node import Desired, DesiredLease, Hook
 
 HORIZON = timedelta(seconds=60)
 
@@ -35,6 +36,7 @@ def read_orders(*, node_id: UUID, answers_seq: int, now: datetime) -> Orders:
     states = [*ON_NODE, LeaseState.DRAINING]
     leases = list(Lease.objects.filter(node_id=node_id, state__in=states).order_by("starts_at", "pk"))
     segments = _segments_of(leases)
+    hooks = _hooks_of(leases)
     keys = dict(Device.objects.filter(pk__in={lease.device_id for lease in leases}).values_list("pk", "key"))
     due = [lease for lease in leases if lease.starts_at <= now]
     desired = Desired(
@@ -44,7 +46,9 @@ def read_orders(*, node_id: UUID, answers_seq: int, now: datetime) -> Orders:
         authority_s=settings.VXPU_AUTHORITY_S,
         window_s=settings.VXPU_WINDOW_S,
         grace_s=settings.VXPU_GRACE_S,
-        leases=[_order(lease, keys[lease.device_id], segments[lease.pk], now) for lease in due],
+        leases=[
+            _order(lease, keys[lease.device_id], segments[lease.pk], now, hook=hooks.get(lease.pk)) for lease in due
+        ],
     )
     told = tuple(lease.pk for lease in due if lease.offered_at is None)
     return Orders(desired=desired, told=told, changes_at=_next_change(leases, segments, now))
@@ -58,7 +62,22 @@ def _segments_of(leases: Sequence[Lease]) -> dict[UUID, list[Segment]]:
     return found
 
 
-def _order(lease: Lease, device_key: str, segments: Sequence[Segment], now: datetime) -> DesiredLease:
+def _hooks_of(leases: Sequence[Lease]) -> dict[UUID, Hook]:
+    """Whose programs are to save what they have. After the switch it stays: it says why the slice ends."""
+    asked = (RelocationState.HOOKING, RelocationState.SWITCHED)
+    moves = Relocation.objects.filter(lease__in=leases, state__in=asked, hook_deadline__isnull=False)
+    return {
+        move.lease_id: Hook(
+            id=encode("mov", move.pk), deadline=move.hook_deadline or move.changed_at,
+            reason="maintenance" if move.plan.kind == MovePlanKind.DRAIN else "move",
+        )
+        for move in moves.select_related("plan")
+    }  # fmt: skip
+
+
+def _order(
+    lease: Lease, device_key: str, segments: Sequence[Segment], now: datetime, *, hook: Hook | None
+) -> DesiredLease:
     begun = [segment for segment in segments if segment.period.lower <= now]
     size = begun[-1] if begun else None
     return DesiredLease(
@@ -74,6 +93,7 @@ def _order(lease: Lease, device_key: str, segments: Sequence[Segment], now: date
         ),
         starts_at=lease.starts_at,
         ends_at=lease.ends_at,
+        hook=hook,
     )
 
 

@@ -11,6 +11,7 @@ from allocator.events import CapacityFreed, DesiredChanged, LeaseEnded, LeaseLos
 from allocator.models import Lease
 from allocator.models.lease import ON_NODE
 from allocator.services._dirty import mark_dirty
+from allocator.services._keep import keep_room
 from allocator.services._move import change, move
 from plumbing import outbox
 from plumbing.db import transaction_required
@@ -31,6 +32,7 @@ def end(*, lease: Lease, actor: str, reason: str, now: datetime) -> None:
     code = (lease.end_reason or reason)[:64]
     move(lease=lease, to=LeaseState.GONE, actor=actor, reason=reason, now=now, ended_at=now, end_reason=code)
     _free(lease, now)
+    keep_room(lease=lease, now=now)
     outbox.publish(LeaseEnded(tenant_id=lease.tenant_id, lease_id=lease.pk, owner=lease.owner, at=now, reason=code))
     operator = settings.VXPU_OPERATOR_TENANT
     outbox.publish(CapacityFreed(tenant_id=operator, device_id=lease.device_id, at=now))

@@ -12,11 +12,12 @@ from allocator.models.lease import ALLOWED
 from allocator.services._dirty import mark_dirty
 from allocator.services._end import end
 from allocator.services._move import move, note
+from allocator.services.relocate import hook_answered
 from plumbing import outbox
 from plumbing.db import transaction_required
 from vxpu.ids import BadId, decode
 from vxpu.states import LeaseState
-from vxpu.wire.node import LeaseReport
+from vxpu.wire.node import HookDone, LeaseReport
 
 # States that an agent may report. The others are the server's own words.
 SAYABLE = frozenset(
@@ -42,9 +43,9 @@ def apply_report(*, lease: Lease, report: LeaseReport, now: datetime) -> None:
         return
     for finding in report.events:
         note(lease=lease, from_state=lease.state, actor="agent", reason=finding, now=now)
-    if report.isolation is not None and report.isolation != lease.isolation and not lease.whole:
-        Lease.objects.filter(pk=lease.pk, token=lease.token).update(isolation=report.isolation)
-        lease.isolation = report.isolation
+    _note_isolation(lease, report)
+    if report.hook is not None:
+        _hook_answered(lease, report.hook, now)
     to = report.state
     if to == lease.state or to not in SAYABLE or to not in ALLOWED[LeaseState(lease.state)]:
         return
@@ -63,6 +64,20 @@ def apply_report(*, lease: Lease, report: LeaseReport, now: datetime) -> None:
         _activated(lease, now)
     if was_unreachable:
         _recovered(lease, now)
+
+
+def _note_isolation(lease: Lease, report: LeaseReport) -> None:
+    if report.isolation is not None and report.isolation != lease.isolation and not lease.whole:
+        Lease.objects.filter(pk=lease.pk, token=lease.token).update(isolation=report.isolation)
+        lease.isolation = report.isolation
+
+
+def _hook_answered(lease: Lease, done: HookDone, now: datetime) -> None:
+    try:
+        relocation_id = decode("mov", done.id)
+    except BadId:  # not a move's
+        return
+    hook_answered(lease=lease, relocation_id=relocation_id, result=done.result, detail=done.detail, now=now)
 
 
 def _gone(lease: Lease, report: LeaseReport, now: datetime) -> None:

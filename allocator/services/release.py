@@ -12,6 +12,7 @@ from allocator.locks import lock_lease
 from allocator.models import Lease
 from allocator.services._end import drain, lose
 from allocator.services._move import move
+from allocator.services._moving import cancel_open
 from plumbing.db import transaction_required
 from vxpu.states import LeaseState
 
@@ -29,6 +30,7 @@ def release(*, lease_id: UUID, reason: str, now: datetime) -> Lease:
         return lease
     if lease.state == LeaseState.UNREACHABLE and lease.ends_at is not None and lease.ends_at <= now:
         return lease
+    cancel_open(lease=lease, reason=reason, actor="marketplace", now=now)
     drain(lease=lease, actor="marketplace", reason=reason, now=now)
     return lease
 

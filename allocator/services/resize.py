@@ -20,6 +20,7 @@ from allocator.selectors.leases import get_lease
 from allocator.services._dirty import mark_dirty
 from allocator.services._end import desired_changed
 from allocator.services._move import change, note
+from allocator.services._moving import refuse_while_moving
 from allocator.services._no_room import no_room
 from allocator.services._snapshot import read_fleet, to_instant
 from plumbing import db, outbox
@@ -132,6 +133,7 @@ def _lock_changeable(lease_id: UUID) -> Lease:
 def _changeable(lease: Lease) -> Lease:
     if lease.state not in RESIZABLE:
         raise LeaseLost(f"Lease {lease.pk} is {lease.state}.", suggestion="Wait until it is ready, or reserve anew.")
+    refuse_while_moving(lease)
     return lease
 
 

@@ -210,6 +210,11 @@ VXPU_FAILURE_TIMEOUT_S = _env.integer("VXPU_FAILURE_TIMEOUT_S", 30)
 VXPU_AUTHORITY_S = _env.integer("VXPU_AUTHORITY_S", 25)
 VXPU_WINDOW_S = _env.integer("VXPU_WINDOW_S", 60)
 VXPU_GRACE_S = _env.integer("VXPU_GRACE_S", 5)
+# A move of a running lease: how long the new slice may take to be ready, and a hook to save what there is.
+VXPU_MOVE_PREPARE_S = _env.integer("VXPU_MOVE_PREPARE_S", 120)
+VXPU_MOVE_HOOK_S = _env.integer("VXPU_MOVE_HOOK_S", 60)
+# How long room that was made by moves is held for whom it was made.
+VXPU_ROOM_HOLD_S = _env.integer("VXPU_ROOM_HOLD_S", 600)
 VXPU_RATING_PERIOD_S = _env.integer("VXPU_RATING_PERIOD_S", 3600)
 VXPU_HOLD_TTL_S = _env.integer("VXPU_HOLD_TTL_S", 120)
 VXPU_QUOTE_TTL_S = _env.integer("VXPU_QUOTE_TTL_S", 120)

@@ -46,9 +46,9 @@ def rate_dirty(*, now: datetime, limit: int = 200) -> int:
 def _rate_one(*, now: datetime) -> bool:
     for hour in allocator.take_dirty_hours(limit=1):
         placement = Placement.objects.filter(lease_id=hour.lease_id).first()
-        if placement is None:
+        if placement is None and not allocator.is_spare(lease_id=hour.lease_id):
             log.error("Lease %s of owner %s is no reservation's; its usage is not charged", hour.lease_id, hour.owner)
-        else:
+        if placement is not None:
             _rate_or_postpone(placement, hour, now=now)
         return True
     return False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -17,7 +17,7 @@ from plumbing.rowsec import system_scope
 from vxpu.ids import decode, encode, new_uuid
 from vxpu.market import DeviceView
 from vxpu.states import DeviceKind, Isolation, LeaseState
-from vxpu.wire.node import DesiredLease, DeviceReport, Enrol, LeaseReport, Sync
+from vxpu.wire.node import DesiredLease, DeviceReport, Enrol, HookDone, LeaseReport, Sync
 from vxpu.wire.usage import USAGE_TYPE
 
 CAPACITY_MIB = 8192
@@ -34,7 +34,7 @@ def make_device(**over: Any) -> DeviceReport:
 
 
 class Node:
-    """Obeys its orders at once, and says so in the next heartbeat."""
+    """Obeys its orders at once, and says so in the next heartbeat; `hook` is what comes of each ("" no answer)."""
 
     def __init__(self, *, now: datetime, devices: list[DeviceReport] | None = None) -> None:
         self.key = Ed25519PrivateKey.generate()
@@ -43,6 +43,7 @@ class Node:
         self.boot_id = new_uuid().hex
         self.running: dict[str, DesiredLease] = {}
         self.gone: dict[str, DesiredLease] = {}
+        self.hook: Literal["ok", "failed", "timeout", "none", ""] = "none"
         with system_scope():
             token = enrol.issue_enrolment(note="test", node_id=None, now=now).one_time_token
             public = base64.b64encode(self.key.public_key().public_bytes_raw()).decode()
@@ -106,7 +107,12 @@ class Node:
         }
         return [
             LeaseReport(
-                lease_id=name, token=lease.token, version=lease.version, state=states[name], isolation=Isolation.STRICT
+                lease_id=name,
+                token=lease.token,
+                version=lease.version,
+                state=states[name],
+                isolation=Isolation.STRICT,
+                hook=HookDone(id=lease.hook.id, result=self.hook) if lease.hook and self.hook else None,
             )
             for name, lease in self._known().items()
         ]
