@@ -13,6 +13,11 @@ class DoesNotFit(DomainError):
     title = "No device has room for this slice at that time."
 
 
+class PolicyNotAllowed(Invalid):
+    code = "policy_not_allowed"
+    title = "The operator of that pool does not let a wish choose its policy."
+
+
 class LeaseLost(Conflict):
     """The lease changed between being read and being written, or is fenced off."""
 

@@ -22,7 +22,8 @@ class Wish:
     `isolation_at_least` EXCLUSIVE takes the whole device, whatever the slice says. `policy` names another than the
     pool's own, where the operator allows it. `models`: any of these device models (none: any). `near` is a site that
     it should be close to; `site` one that it must be in. `copy_permille` of the link between device and host (0: what
-    is left), `cores_milli` thousandths of a core and `host_mib` of the node beside the device.
+    is left), `cores_milli` thousandths of a core and `host_mib` of the node beside the device. `devices`: of so many
+    wishes on one node this is one; for those who learn from wishes, it changes nothing here.
     """
 
     slice: Slice
@@ -38,14 +39,15 @@ class Wish:
     cores_milli: int = 0
     host_mib: int = 0
     copy_permille: int = 0
+    devices: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
     """A device on which the wish fitted in an unlocked snapshot. Higher `score` is better; `terms` add up to it.
 
-    `policy` scored it among `fitted` places; `runner_up` is the next best score, None if there was no other. `slots`
-    [first, end) of a card that is cut by its own hardware.
+    `policy` scored it among `fitted` places; `runner_up` is the next best score, None if there was no other. `slice` is
+    what would be taken, more than was wished on a card that is cut by its own hardware: `slots` [first, end) of it.
     """
 
     device_id: UUID
@@ -55,6 +57,7 @@ class Candidate:
     policy: str = ""
     fitted: int = 1
     runner_up: int | None = None
+    slice: Slice | None = None
     slots: tuple[int, int] | None = None
 
 

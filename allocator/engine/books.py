@@ -57,7 +57,7 @@ class Books:
         """(resources, places): the highest sums inside [starts, ends), each resource for itself.
 
         What has begun by the window's start counts from there. Only where something begins later can the peak be
-        higher; those places are swept one by one. At equal instants ends come before starts: back-to-back fits.
+        higher; those places are swept. At equal instants ends come before starts: back-to-back fits.
         """
         inside = (self._where != _NOWHERE) & (self._starts < ends) & (self._ends > starts)
         begun = np.flatnonzero(inside & (self._starts <= starts))
@@ -66,9 +66,23 @@ class Books:
         for resource, amounts in enumerate(self._amounts):
             # Exact: a float of 53 bits holds every sum of capacities.
             found[resource] = np.bincount(where, weights=amounts[begun], minlength=self.places)
-        for place in np.unique(self._where[inside & (self._starts > starts)]):
-            found[:, place] = self.peak_at(int(place), starts, ends)
+        later = np.zeros(self.places, np.bool_)
+        later[self._where[inside & (self._starts > starts)]] = True
+        if later.any():
+            slots = np.flatnonzero(inside)
+            self._sweep(found, slots[later[self._where[slots]]], starts)
         return found
+
+    def _sweep(self, found: Ints, slots: Ints, starts: int) -> None:
+        """Peaks of every place that the slots are at, in one pass: each place's events add up to nothing in the end."""
+        where = np.concatenate([self._where[slots], self._where[slots]])
+        instants = np.concatenate([np.maximum(self._starts[slots], starts), self._ends[slots]])
+        is_start = np.concatenate([np.ones(len(slots), np.int64), np.zeros(len(slots), np.int64)])
+        order = np.lexsort((is_start, instants, where))
+        amounts = self._amounts[:, slots]
+        running = np.cumsum(np.concatenate([amounts, -amounts], axis=1)[:, order], axis=1)
+        places, firsts = np.unique(where[order], return_index=True)
+        found[:, places] = np.maximum.reduceat(running, firsts, axis=1)
 
     def peak_at(self, place: int, starts: int, ends: int) -> Ints:
         """(resources,) of one place."""

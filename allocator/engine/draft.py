@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -141,6 +141,20 @@ class Draft:
             if piece.lease_id != lease_id:
                 raise ValueError(f"a piece of {piece.lease_id}, not of {lease_id}")
             self._apply(Step(placed=False, place_id=place_id, taken=piece))
+
+    def settle(self) -> None:
+        """What was drafted so far is how it is: there is no way back before here, and the views are let go."""
+        self._steps.clear()
+        self._views.clear()
+
+    def replace(self, place_id: UUID, pieces: Iterable[Taken | HostTaken]) -> None:
+        """The calendar of a device or a node is this one, from now on."""
+        before = Counter({piece: len(slots) for piece, slots in self._pieces[place_id].items()})
+        after = Counter(pieces)
+        for piece in (before - after).elements():
+            self._apply(Step(placed=False, place_id=place_id, taken=piece))
+        for piece in (after - before).elements():
+            self._apply(Step(placed=True, place_id=place_id, taken=piece))
 
     def pieces_of(self, lease_id: UUID) -> list[tuple[UUID, Taken | HostTaken]]:
         """(device or node, piece) of a lease."""

@@ -3,6 +3,7 @@
 from allocator.models.device import Device, DeviceReading
 from allocator.models.host import NodeHost
 from allocator.models.lease import Lease, LeaseEvent, LeaseOutage
+from allocator.models.lessons import PoolLessons
 from allocator.models.maintenance import Maintenance, NodeEvent
 from allocator.models.node import Enrolment, Node, NodeKey, SpentToken
 from allocator.models.pool import Pool, Site
@@ -27,6 +28,7 @@ __all__ = [
     "NodeHost",
     "NodeKey",
     "Pool",
+    "PoolLessons",
     "Pulse",
     "QuarantinedUsage",
     "Relocation",

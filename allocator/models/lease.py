@@ -23,6 +23,7 @@ class Lease(TenantRow):
     `offered_at` is when the node was first told; `drain_at` when it was first to be told to stop. `notice_at` is when
     an earlier end than was agreed was announced, and `notice_reason` why. A `pinned` one was
     asked for on that device and no other: it is never moved.
+    `wanted` is what was wished beside the size: models, pool, site, kind, isolation, and how many devices together.
     """
 
     owner = models.UUIDField(db_index=True)
@@ -46,6 +47,7 @@ class Lease(TenantRow):
     end_reason = models.CharField(max_length=64, default="", blank=True)
     pinned = models.BooleanField(default=False, db_default=False)
     notice_at = models.DateTimeField(null=True)
+    wanted = models.JSONField(null=True, default=None, blank=True)
     notice_reason = models.CharField(max_length=32, default="", db_default="", blank=True)
 
     class Meta:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
 from psycopg.types.range import TimestamptzRange
 
 from allocator.engine.fleet import FOREVER, UNLIMITED, Ask, Card, Closed, Fleet, HostTaken, Machine, Taken, sort_key
+from allocator.engine.mig import Slots, layout_of
 from allocator.models import Device, Maintenance, Node, Segment
 from allocator.models.segment import ModeClass
-from allocator.selectors.devices import devices, is_online
+from allocator.selectors.devices import devices, is_online, reading_of
+from allocator.selectors.health import health_of
 from allocator.selectors.maintenance import list_maintenance
 from vxpu.market import Wish
 from vxpu.states import Isolation
@@ -90,6 +93,26 @@ def read_fleet(*, from_at: datetime, now: datetime, device_id: UUID | None = Non
     )
 
 
+def read_nodes(
+    *, now: datetime, only: Collection[UUID] | None = None
+) -> tuple[dict[UUID, list[Card]], dict[UUID, Machine]]:
+    """Active nodes (of `only`) and their devices by id, without what is taken of them: cards and hosts by node."""
+    found = Device.objects.filter(node__state="active").select_related("reading", *NODE).order_by("pk")
+    found = found if only is None else found.filter(node__in=only)
+    closed: dict[UUID, list[Maintenance]] = defaultdict(list)
+    for period in list_maintenance(from_at=now - timedelta(days=1), to_at=None):
+        closed[period.node_id].append(period)
+    cards: dict[UUID, list[Card]] = defaultdict(list)
+    machines: dict[UUID, Machine] = {}
+    for device in found:
+        reading = reading_of(device)
+        health = None if reading is None else health_of(reading.values, now=now).score
+        cards[device.node_id].append(card_of(device, (), closed[device.node_id], health=health))
+        if device.node_id not in machines:
+            machines[device.node_id] = machine_of(device.node)
+    return cards, machines
+
+
 def taken_of(segment: Segment) -> Taken:
     """A live segment as the engine knows it."""
     return Taken(
@@ -100,6 +123,7 @@ def taken_of(segment: Segment) -> Taken:
         mib=segment.mib,
         whole=segment.mode_class == ModeClass.WHOLE,
         copy_permille=segment.copy_permille,
+        slots=None if segment.slots is None else Slots(segment.slots.lower, segment.slots.upper - segment.slots.lower),
     )
 
 
@@ -132,8 +156,11 @@ def _known(capacity: int | None) -> int:
     return UNLIMITED if capacity is None else capacity
 
 
-def card_of(device: Device, taken: Iterable[Taken], closed: Iterable[Maintenance]) -> Card:
+def card_of(
+    device: Device, taken: Iterable[Taken], closed: Iterable[Maintenance], *, health: int | None = None
+) -> Card:
     """A device with what is taken of it and when its node is in maintenance."""
+    cut = device.card is not None and (device.card.get("mig") or {}).get("enabled", False)
     return Card(
         device_id=device.pk,
         node_id=device.node_id,
@@ -145,5 +172,8 @@ def card_of(device: Device, taken: Iterable[Taken], closed: Iterable[Maintenance
         cordoned=device.node.cordoned_at is not None,
         closed=tuple(Closed(to_instant(one.starts_at), to_instant(one.ends_at)) for one in closed),
         model=device.model,
+        health=health,
+        unhealthy=health is not None and health < settings.VXPU_HEALTH_FLOOR,
+        mig=layout_of(device.model, device.capacity_mib) if cut else None,
         taken=tuple(sorted(taken, key=sort_key)),
     )

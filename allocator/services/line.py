@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from uuid import UUID
 
 from django.db.models import Sum
 
 from allocator.engine import lineup, waiting_time
-from allocator.engine.fleet import FOREVER, Card, Fleet, Taken, sort_key
+from allocator.engine.draft import Draft
+from allocator.engine.fleet import FOREVER, Taken
 from allocator.engine.gang import Together
 from allocator.models import Device
 from allocator.selectors.devices import devices
@@ -49,15 +49,11 @@ def estimate_starts(
     ]
 
 
-def beside(fleet: Fleet, kept: Iterable[KeptRoom]) -> Fleet:
-    """The fleet as if the rooms that are kept clear were taken."""
-    more: dict[UUID, list[Taken]] = {}
+def keep_clear(draft: Draft, kept: Iterable[KeptRoom]) -> None:
+    """Draft the rooms that are kept as if they were taken."""
     for room in kept:
-        more.setdefault(room.device_id, []).append(_taken(room))
-    if not more:
-        return fleet
-    cards = [_with(card, more[card.device_id]) if card.device_id in more else card for card in fleet.cards]
-    return Fleet(tuple(cards), fleet.machines)
+        if room.device_id in draft.layout.place_of:
+            draft.replace(room.device_id, [*draft.card(room.device_id).taken, _taken(room)])
 
 
 def fleet_size() -> FleetSize:
@@ -109,10 +105,6 @@ def _taken(room: KeptRoom) -> Taken:
         mib=room.slice.memory_mib,
         whole=room.whole,
     )
-
-
-def _with(card: Card, more: Iterable[Taken]) -> Card:
-    return replace(card, taken=tuple(sorted((*card.taken, *more), key=sort_key)))
 
 
 def _guesses(one: GuessedEnds, *, now: datetime) -> waiting_time.Guesses:

@@ -2,52 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from itertools import islice, zip_longest
 from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from psycopg.types.json import Jsonb
 from psycopg.types.range import Int4Range, TimestamptzRange
 
-from allocator.engine import score
+from allocator.engine.fit import asked_size
+from allocator.engine.fleet import Ask, Fleet
+from allocator.engine.search import Ranker
+from allocator.engine.view import View
 from allocator.events import CapacityFreed, DesiredChanged, LeaseEnded
 from allocator.models import Device, Lease
 from allocator.services._no_room import no_room
+from allocator.services._picture import PICTURE, Seen
+from allocator.services._policies import parts_of
 from allocator.services._snapshot import ask_of, read_fleet
-from allocator.services.line import beside
+from allocator.services.line import keep_clear
 from plumbing import outbox
 from plumbing.db import transaction_required
-from plumbing.errors import Invalid
 from vxpu.ids import new_uuid
 from vxpu.market import Candidate, KeptRoom, Wish
+from vxpu.slices import Slice
 from vxpu.states import Isolation
 
-DEFAULT_POLICY = "binpack"
 CANDIDATES = 8
 
-_BOOK = "SELECT refusal, lapsed FROM allocator_book(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+_BOOK = "SELECT refusal, lapsed FROM allocator_book(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 
 def propose(*, wish: Wish, now: datetime, kept: Sequence[KeptRoom] = ()) -> list[Candidate]:
     """The best devices for the wish beside rooms that are `kept` for others, best first, at most 8. Raises DoesNotFit
-    with the reasons and the ways.
+    with the reasons and the ways, PolicyNotAllowed, Invalid for a policy or a pool that there is not.
 
     No lock is taken: only `book` decides.
     """
     ask = ask_of(wish)
-    fleet = beside(read_fleet(from_at=wish.period.starts_at, now=now, device_id=wish.device_id), kept)
-    policy = wish.policy or DEFAULT_POLICY
-    try:
-        ranked = score.rank(fleet, ask, policy=policy, limit=CANDIDATES)
-    except score.UnknownPolicy as error:
-        raise Invalid(f"There is no policy {policy!r}.", suggestion="Use binpack or spread.") from error
-    if not ranked:
-        raise no_room(fleet=fleet, ask=ask)
-    return [
-        Candidate(device_id=one.card.device_id, node_id=one.card.node_id, score=one.score, terms=one.terms)
-        for one in ranked
-    ]
+    with PICTURE.look(now=now) as seen:
+        keep_clear(seen.draft, kept)
+        found = list(islice(_ranked(seen, ask, wish), CANDIDATES))
+        if found:
+            return found
+        raise no_room(fleet=_fleet_for(seen, wish), ask=ask)
+
+
+def _fleet_for(seen: Seen, wish: Wish) -> Fleet:
+    """What a refusal speaks of: all devices, or the one that was named."""
+    if wish.device_id is None:
+        return seen.draft.fleet()
+    if wish.device_id not in seen.draft.layout.place_of:
+        return Fleet.of([])
+    card = seen.draft.card(wish.device_id)
+    return Fleet.of([card], [seen.draft.machine(card.node_id)])
+
+
+def count_places(view: View, ask: Ask) -> int:
+    """On how many devices of the view the ask would fit."""
+    takes, fits = view.rows_that_fit(ask, slice(None))
+    return int(fits[takes].sum())
+
+
+def _ranked(seen: Seen, ask: Ask, wish: Wish) -> Iterator[Candidate]:
+    for part, rule in parts_of(seen.draft, ask, wish, seen.rules):
+        policy = rule.policy_for(wish.policy)
+        view = seen.draft.view(part.starts, part.ends)
+        ranker = Ranker(view, policy)
+        best = ranker.rank(part, limit=CANDIDATES)
+        fitted = count_places(view, part) if best else 0
+        for place, following in zip_longest(best, best[1:]):
+            row, column = place.row, place.columns[0]
+            card = view.layout.cards[row][column]
+            size, slots = asked_size(card, part), view.free_slots(row, column, part)
+            yield Candidate(
+                device_id=card.device_id,
+                node_id=card.node_id,
+                score=place.score,
+                terms=ranker.explain(part, place),
+                policy=policy.name,
+                fitted=fitted,
+                runner_up=None if following is None else following.score,
+                slice=Slice(memory_mib=size.mib, share_permille=size.permille),
+                slots=None if slots is None or part.whole else (slots.start, slots.start + slots.length),
+            )
 
 
 @transaction_required
@@ -98,15 +138,25 @@ def _ask_database(
 ) -> tuple[str | None, list[UUID]]:
     whole = wish.isolation_at_least == Isolation.EXCLUSIVE
     period = TimestamptzRange(wish.period.starts_at, wish.period.ends_at)
+    piece = candidate.slice or wish.slice
     values: list[Any] = [
-        lease_id, new_uuid(), tenant_id, owner, candidate.device_id, wish.slice.share_permille, wish.slice.memory_mib,
+        lease_id, new_uuid(), tenant_id, owner, candidate.device_id, piece.share_permille, piece.memory_mib,
         period, whole, hold_until, now, wish.copy_permille, wish.cores_milli, wish.host_mib,
-        None if candidate.slots is None else Int4Range(*candidate.slots),
+        None if candidate.slots is None else Int4Range(*candidate.slots), Jsonb(wanted_of(wish)),
     ]  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(_BOOK, values)
         refusal, lapsed = cursor.fetchone()
     return refusal, list(lapsed)
+
+
+def wanted_of(wish: Wish) -> dict[str, Any]:
+    """What stays with the lease beside its size."""
+    found = {
+        "kind": wish.device_kind, "models": list(wish.models), "pool": wish.pool, "site": wish.site, "near": wish.near,
+        "isolation": wish.isolation_at_least, "policy": wish.policy, "devices": wish.devices,
+    }  # fmt: skip
+    return {name: value for name, value in found.items() if value}
 
 
 @transaction_required

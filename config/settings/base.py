@@ -209,6 +209,14 @@ VXPU_HEARTBEAT_S = _env.integer("VXPU_HEARTBEAT_S", 5)
 VXPU_FAILURE_TIMEOUT_S = _env.integer("VXPU_FAILURE_TIMEOUT_S", 30)
 VXPU_AUTHORITY_S = _env.integer("VXPU_AUTHORITY_S", 25)
 VXPU_WINDOW_S = _env.integer("VXPU_WINDOW_S", 60)
+# The allocator's picture of the fleet in memory is read anew when it is so old, and when nobody looked for so long.
+VXPU_PICTURE_AGE_S = _env.integer("VXPU_PICTURE_AGE_S", 60)
+VXPU_PICTURE_PAUSE_S = _env.integer("VXPU_PICTURE_PAUSE_S", 30)
+# Devices whose health score is below take nothing new; 0: none is too ill.
+VXPU_HEALTH_FLOOR = _env.integer("VXPU_HEALTH_FLOOR", 0)
+# How nodes without a pool are filled, and whether a wish may name another policy for them.
+VXPU_POLICY = _env.text("VXPU_POLICY", "binpack")
+VXPU_POLICY_OVERRIDE = _env.flag("VXPU_POLICY_OVERRIDE", default=True)
 VXPU_GRACE_S = _env.integer("VXPU_GRACE_S", 5)
 # A move of a running lease: how long the new slice may take to be ready, and a hook to save what there is.
 VXPU_MOVE_PREPARE_S = _env.integer("VXPU_MOVE_PREPARE_S", 120)

@@ -1,6 +1,7 @@
 """Nouns of the shop."""
 
 from marketplace.models.eviction import Eviction, EvictionKind, EvictionReason
+from marketplace.models.gang import Gang, Together
 from marketplace.models.notice import Notice
 from marketplace.models.offer import Offer, SliceProfile
 from marketplace.models.price import ANY_SKU, LIST_SCOPE, SINCE_EVER, Meter, Price, PriceBook, tenant_scope_name
@@ -34,6 +35,7 @@ __all__ = [
     "Eviction",
     "EvictionKind",
     "EvictionReason",
+    "Gang",
     "Meter",
     "Notice",
     "Offer",
@@ -47,5 +49,6 @@ __all__ = [
     "ReservationEvent",
     "ReservationState",
     "SliceProfile",
+    "Together",
     "tenant_scope_name",
 ]

@@ -8,6 +8,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from marketplace.matching.queue_order import Urgency
+from marketplace.models.gang import Gang
 from marketplace.models.offer import Offer
 from marketplace.models.price import Price
 from plumbing.models import TenantRow
@@ -100,6 +101,15 @@ class Reservation(TenantRow):
     wanted_device_id = models.UUIDField(null=True, blank=True)
     isolation_at_least = models.CharField(max_length=32, blank=True)
     policy = models.CharField(max_length=32, blank=True)
+    device_models = models.JSONField(default=list, db_default=[], blank=True)
+    pool = models.CharField(max_length=64, blank=True, default="", db_default="")
+    site = models.CharField(max_length=64, blank=True, default="", db_default="")
+    near = models.CharField(max_length=64, blank=True, default="", db_default="")
+    cores_milli = models.BigIntegerField(default=0, db_default=0)
+    host_mib = models.BigIntegerField(default=0, db_default=0)
+    copy_permille = models.PositiveSmallIntegerField(default=0, db_default=0)
+    gang = models.ForeignKey(Gang, on_delete=models.PROTECT, null=True, blank=True, related_name="reservations")
+    gang_rank = models.PositiveSmallIntegerField(null=True, blank=True)
 
     lease_id = models.UUIDField(null=True, blank=True, unique=True)
     device_id = models.UUIDField(null=True, blank=True)
@@ -152,6 +162,11 @@ class Reservation(TenantRow):
                    & Q(unit_price__isnull=False)),
             ),
             models.CheckConstraint(
+                name="reservation_vector",
+                condition=Q(cores_milli__gte=0) & Q(host_mib__gte=0) & Q(copy_permille__lte=1000),
+            ),
+            models.UniqueConstraint(name="gang_rank_once", fields=["gang", "gang_rank"]),
+            models.CheckConstraint(
                 name="reservation_queued_has_expiry", condition=~Q(state="queued") | Q(queued_until__isnull=False)
             ),
         ]  # fmt: skip
@@ -193,7 +208,7 @@ class Placement(TenantRow):
     """Which leases a reservation has had, and on which device: one now, more after a move. Charges are by lease.
 
     The device's words are kept as they were at the time of booking: a bill outlives a card. From `free_from` on (the
-    notice of an eviction) delivered time costs nothing.
+    notice of an eviction) delivered time costs nothing. `why` is the score that chose the device (see services/why.py).
     """
 
     reservation = models.ForeignKey(Reservation, on_delete=models.PROTECT, related_name="placements")
@@ -207,6 +222,7 @@ class Placement(TenantRow):
     booked_until = models.DateTimeField(null=True, blank=True)
     free_from = models.DateTimeField(null=True, blank=True)
     is_current = models.BooleanField(default=True)
+    why = models.JSONField(null=True, default=None, blank=True)
 
     class Meta:
         db_table = "marketplace_placement"

@@ -1,0 +1,125 @@
+"""Which policy fills which pool, with what it has learned; where a wish may name another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from django.conf import settings
+
+from allocator.engine.draft import Draft
+from allocator.engine.fleet import Ask
+from allocator.engine.lessons import Lessons
+from allocator.engine.policies import POLICIES
+from allocator.engine.policies.base import Policy
+from allocator.engine.policies.fragmentation import Fragmentation
+from allocator.errors import PolicyNotAllowed
+from allocator.models import Pool, PoolLessons, Site
+from plumbing.errors import Invalid
+from vxpu.market import Wish
+
+UNNAMED = ""
+LEARNER = "fragmentation"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolRule:
+    """How a pool is filled."""
+
+    name: str
+    policy: str
+    may_override: bool
+    lessons: Lessons
+    version: int = 0
+
+    def allows(self, policy: str | None) -> bool:
+        return policy is None or self.may_override or policy == self.policy
+
+    def policy_for(self, asked: str | None) -> Policy:
+        """Raises Invalid for a policy that there is not."""
+        name = asked or self.policy
+        if name == LEARNER:
+            return Fragmentation(self.lessons)
+        try:
+            return POLICIES[name]
+        except KeyError as error:
+            known = ", ".join(sorted(POLICIES))
+            raise Invalid(f"There is no policy {name!r}.", suggestion=f"One of: {known}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """Of every pool by name, the unnamed too; and how far a site is from others, in milliseconds."""
+
+    pools: Mapping[str, PoolRule]
+    latency_ms: Mapping[str, Mapping[str, int]]
+
+
+def read_rules() -> Rules:
+    """In the system scope."""
+    learned = {row.pool: row for row in PoolLessons.objects.all()}
+    pools = {
+        row.name: _rule(row.name, row.policy, learned, may_override=row.may_override) for row in Pool.objects.all()
+    }
+    may_override = settings.VXPU_POLICY_OVERRIDE
+    pools[UNNAMED] = _rule(UNNAMED, settings.VXPU_POLICY, learned, may_override=may_override)
+    sites = {row.name: {name: int(ms) for name, ms in row.latency_ms.items()} for row in Site.objects.all()}
+    return Rules(pools, sites)
+
+
+def _rule(name: str, policy: str, learned: Mapping[str, PoolLessons], *, may_override: bool) -> PoolRule:
+    row = learned.get(name)
+    lessons = Lessons() if row is None else lessons_of(row.lessons)
+    return PoolRule(
+        name=name, policy=policy, may_override=may_override, lessons=lessons, version=0 if row is None else row.version
+    )
+
+
+def lessons_of(values: Mapping[str, object]) -> Lessons:
+    """From plain values; the reverse is `values_of`."""
+    return Lessons(**{**values, "values": tuple(values["values"])})  # type: ignore[arg-type]
+
+
+def values_of(lessons: Lessons) -> dict[str, object]:
+    """JSON types only."""
+    return {
+        "values": list(lessons.values),
+        "cores_per_device": lessons.cores_per_device,
+        "scarcity": dict(lessons.scarcity),
+    }
+
+
+def parts_of(draft: Draft, ask: Ask, wish: Wish, rules: Rules) -> Iterator[tuple[Ask, PoolRule]]:
+    """The ask for each pool (in the order of names, nodes without a pool first) and, if it is to be near a site, for
+    each site, the nearest first. Raises Invalid, PolicyNotAllowed for a pool that is named."""
+    if wish.pool is not None:
+        rule = rules.pools.get(wish.pool)
+        if rule is None:
+            raise Invalid(f"There is no pool {wish.pool!r}.", suggestion=_known(rules.pools))
+        if not rule.allows(wish.policy):
+            raise PolicyNotAllowed(
+                f"The pool {rule.name!r} is filled by {rule.policy}.",
+                suggestion="Leave `policy` out, or name that one.",
+            )
+    present = sorted({machine.pool for machine in draft.layout.machines})
+    pools = [rules.pools[name] for name in present if name in rules.pools and wish.pool in (None, name)]
+    sites = _sites(draft, wish, rules)
+    for site in sites:
+        for rule in pools:
+            if rule.allows(wish.policy):
+                pool = rule.name if len(present) > 1 else ask.pool
+                yield replace(ask, pool=pool, site=ask.site if site is None else site), rule
+
+
+def _sites(draft: Draft, wish: Wish, rules: Rules) -> list[str | None]:
+    if wish.near is None or wish.site is not None:
+        return [None]
+    far = rules.latency_ms.get(wish.near, {})
+    present = {machine.site for machine in draft.layout.machines}
+    unknown = 2**31
+    return [*sorted(present, key=lambda site: (0 if site == wish.near else far.get(site, unknown), site))]
+
+
+def _known(names: Iterable[str]) -> str:
+    known = ", ".join(sorted(name for name in names if name))
+    return f"One of: {known}." if known else "There are none: leave it out."
