@@ -26,12 +26,13 @@ from allocator.errors import (
 from allocator.selectors import delivered, devices, maintenance, moves, nodes
 from allocator.selectors import leases as lease_rows
 from allocator.selectors.health import health_of
-from allocator.services import dirty, hold, lease_token, line, place, relocate, timeline
+from allocator.services import dirty, hold, lease_token, line, place, preempt, relocate, timeline
 from allocator.services import outlook as outlooks
 from allocator.services import release as releasing
 from allocator.services import resize as resizing
 from plumbing.feed import Place
 from plumbing.rowsec import system_scope
+from vxpu.eviction import Evictable, EvictionPlan, EvictionRequest, EvictionRules
 from vxpu.market import (
     CalendarRow,
     Candidate,
@@ -73,10 +74,12 @@ __all__ = [
     "estimate_starts",
     "fail_move",
     "fence",
+    "find_victims",
     "fleet_size",
     "get_device",
     "get_lease",
     "get_move",
+    "give_notice",
     "health_score",
     "is_spare",
     "issue_lease_token",
@@ -100,6 +103,7 @@ __all__ = [
     "unread_spans",
     "usage_report",
     "used_permille_s",
+    "withdraw_notice",
 ]
 
 P = ParamSpec("P")
@@ -210,6 +214,27 @@ def check_resize(*, lease_id: UUID, slice: Slice, now: datetime) -> datetime:  #
 def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> None:
     """Whether another end would do; takes nothing. Raises as `set_end`."""
     resizing.check_end(lease_id=lease_id, ends_at=ends_at, now=now)
+
+
+@_whole_fleet
+def find_victims(
+    *, request: EvictionRequest, evictable: Iterable[Evictable], rules: EvictionRules, now: datetime
+) -> EvictionPlan | None:
+    """Whose going would make a place, least wasted work first; None when nobody's would. Unlocked, changes nothing."""
+    return preempt.find_victims(request=request, evictable=evictable, rules=rules, now=now)
+
+
+@_whole_fleet
+def give_notice(*, lease_ids: Sequence[UUID], ends_at: datetime, reason: str, now: datetime) -> list[LeaseView]:
+    """tx. All of them end by then, and their agents are told why; a second notice changes nothing. Raises LeaseLost."""
+    leases = preempt.give_notice(lease_ids=lease_ids, ends_at=ends_at, reason=reason, now=now)
+    return [lease_rows.view_of(lease) for lease in leases]
+
+
+@_whole_fleet
+def withdraw_notice(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> LeaseView:
+    """tx. It keeps running until `ends_at`. Raises LeaseLost when it is too late, DoesNotFit when the room is gone."""
+    return lease_rows.view_of(preempt.withdraw_notice(lease_id=lease_id, ends_at=ends_at, now=now))
 
 
 @_whole_fleet

@@ -23,7 +23,13 @@ from allocator.events import (
     UsageArrived,
 )
 from marketplace import tasks as market
-from marketplace.events import EarlierStartOffered, ReservationConfirmed, ReservationEnded, ReservationQueued
+from marketplace.events import (
+    EarlierStartOffered,
+    ReservationConfirmed,
+    ReservationEnded,
+    ReservationPreempted,
+    ReservationQueued,
+)
 
 SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
     DesiredChanged: [fleet.poke_node],
@@ -45,7 +51,8 @@ SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
     RoomMade: [],
     ReservationConfirmed: [market.reconcile_reservation],
     ReservationQueued: [market.place_queued],
+    ReservationEnded: [market.spare_victims],
     # Notices and webhooks will listen to these.
-    ReservationEnded: [],
+    ReservationPreempted: [],
     EarlierStartOffered: [],
 }

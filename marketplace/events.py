@@ -40,3 +40,16 @@ class EarlierStartOffered:
     tenant_id: UUID
     reservation_id: UUID
     starts_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReservationPreempted:
+    """Its slice went to another. `refunded_permille_s`, all that was delivered from the notice on, is not charged;
+    `wasted_permille_s` is the work since its last checkpoint. The reservation goes back in line."""
+
+    tenant_id: UUID
+    reservation_id: UUID
+    reason: str
+    wasted_permille_s: int
+    refunded_permille_s: int
+    at: datetime

@@ -26,6 +26,12 @@ def reconcile_reservation(*, reservation_id: str, **_: Any) -> None:
 
 
 @task(queue=QUEUE)
+def spare_victims(*, reservation_id: str, **_: Any) -> None:
+    """A reservation ended: who was told to make room for it may stay."""
+    reconcile.reconcile_victims(for_id=UUID(reservation_id), now=timezone.now())
+
+
+@task(queue=QUEUE)
 def rate_dirty(**_: Any) -> None:
     """Usage arrived, or a phase changed: charge the buckets concerned."""
     rate.rate_dirty(now=timezone.now())

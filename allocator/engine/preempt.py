@@ -58,7 +58,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A request that waits: `count` times `ask`, each on a device of its own, all on one node.
+    """A request that waits: all the devices of `ask`, on one node.
 
     `pairs` are the owners with whom an eviction, whoever evicted, lies within the protection time. `reclaims` are those
     who use what was lent to them by the claim's side: they give back whatever their rank.
@@ -68,7 +68,6 @@ class Claim:
     rank: int
     waiting_since: int
     ask: Ask
-    count: int = 1
     evictions: int = 0
     pairs: frozenset[UUID] = frozenset()
     reclaims: frozenset[UUID] = frozenset()
@@ -134,56 +133,90 @@ def may_evict(claim: Claim, holder: Holder, *, now: int, rules: Rules) -> bool:
 
 def find_victims(fleet: Fleet, claim: Claim, holders: Iterable[Holder], *, now: int, rules: Rules) -> Eviction | None:
     """The cheapest eviction on one node; None when no node can be freed, when none need be, or when it is too soon."""
-    if now - claim.waiting_since < rules.delay:
+    if now - claim.waiting_since < rules.delay or claim.ask.devices < 1:
         return None
     allowed = {one.lease_id: one for one in holders if may_evict(claim, one, now=now, rules=rules)}
+    if not allowed:
+        return None
     nodes: dict[UUID, list[Card]] = defaultdict(list)
     for card in fleet.cards:
         nodes[card.node_id].append(card)
+    machines = {machine.node_id: machine for machine in fleet.machines}
     ways = sorted(
-        (cost, node_id, cuts)
+        (_total(cuts), node_id, cuts)
         for node_id, cards in nodes.items()
-        if (cuts := _cuts_of(cards, claim, allowed, now=now)) is not None
-        for cost in [_total(cuts)]
+        if (cuts := _cuts_of(cards, claim.ask, allowed, now=now)) is not None
     )
-    if not ways or ways[0][0].victims == 0:  # nothing helps, or there is room without
-        return None
-    return next((found for cost, node_id, cuts in ways if (found := _draft(nodes[node_id], claim, cost, cuts))), None)
+    best: tuple[Cost, Eviction] | None = None
+    for least, node_id, cuts in ways:
+        if best is not None and best[0] <= least:  # a host may want more victims than the devices do, never fewer
+            break
+        room = _Room(Fleet.of(nodes[node_id], [machines[node_id]]), claim, cuts, allowed, now=now)
+        if room.eviction is not None and (best is None or room.cost < best[0]):
+            best = room.cost, room.eviction
+    return best[1] if best is not None and best[0].victims else None  # none at all: there is room without
 
 
-def _total(cuts: Sequence[Cut]) -> Cost:
+def _total(cuts: Iterable[Cut]) -> Cost:
     total = Cost()
     for cut in cuts:
         total = total.plus(cut.cost)
     return total
 
 
-def _cuts_of(
-    cards: Sequence[Card], claim: Claim, allowed: Mapping[UUID, Holder], *, now: int
-) -> tuple[Cut, ...] | None:
-    """The cuts of the `count` cheapest cards: a lease is on one card, so their sum is the node's least."""
-    if len(cards) < claim.count:
+def _cuts_of(cards: Sequence[Card], ask: Ask, allowed: Mapping[UUID, Holder], *, now: int) -> list[Cut] | None:
+    """The cuts of as many of the cheapest cards as are asked for: a lease is on one card, so their sum is the least."""
+    if len(cards) < ask.devices:
         return None
-    cuts = [cut for card in cards if (cut := cheapest_cut(card, claim.ask, allowed, now=now)) is not None]
-    return tuple(sorted(cuts)[: claim.count]) if len(cuts) >= claim.count else None
+    single = replace(ask, devices=1)
+    cuts = [cut for card in cards if (cut := cheapest_cut(card, single, allowed, now=now)) is not None]
+    return sorted(cuts)[: ask.devices] if len(cuts) >= ask.devices else None
 
 
-def _draft(cards: Sequence[Card], claim: Claim, cost: Cost, cuts: Sequence[Cut]) -> Eviction | None:
-    """Prove it on a copy: the victims out, then the claim in, device ids ascending."""
-    victims = sorted(lease_id for cut in cuts for lease_id in cut.leases)
-    device_ids = sorted(cut.device_id for cut in cuts)
-    draft = Draft.of(Fleet.of(cards))
-    for lease_id in victims:
-        draft.remove(lease_id)
-    try:
-        for device_id in device_ids:
-            draft.place(device_id, claim.ask, lease_id=claim.owner)
-    except NotPlaced:
-        return None
-    return Eviction(
-        node_id=cards[0].node_id, victims=tuple(victims), device_ids=tuple(device_ids), waste=cost.waste,
-        plan=draft.plan(),
-    )  # fmt: skip
+class _Room:
+    """The proof on a copy of one node: the victims out, then the claim in, device ids ascending."""
+
+    def __init__(
+        self, node: Fleet, claim: Claim, cuts: Sequence[Cut], allowed: Mapping[UUID, Holder], *, now: int
+    ) -> None:
+        self._node, self._claim = node, claim
+        self._device_ids = tuple(sorted(cut.device_id for cut in cuts))
+        victims = [lease_id for cut in cuts for lease_id in cut.leases]
+        self.eviction = self._prove(victims)
+        if self.eviction is None:  # the devices are free, and the host is not
+            victims = self._widen(victims, allowed, now=now)
+            self.eviction = self._prove(victims)
+        self.cost = _sum_of([(_cost(allowed[one], now=now), one) for one in victims], frozenset(victims))
+        if self.eviction is not None:
+            self.eviction = replace(self.eviction, waste=self.cost.waste)
+
+    def _prove(self, victims: Sequence[UUID]) -> Eviction | None:
+        draft, ask = Draft.of(self._node), replace(self._claim.ask, devices=1)
+        for lease_id in sorted(victims):
+            draft.remove(lease_id)
+        try:
+            for device_id in self._device_ids:
+                draft.place(device_id, ask, lease_id=self._claim.owner)
+                ask = replace(ask, cores_milli=0, host_mib=0)  # of the host once for all devices
+        except NotPlaced:
+            return None
+        return Eviction(
+            node_id=self._node.cards[0].node_id, victims=tuple(sorted(victims)), device_ids=self._device_ids, waste=0,
+            plan=draft.plan(),
+        )  # fmt: skip
+
+    def _widen(self, victims: Sequence[UUID], allowed: Mapping[UUID, Holder], *, now: int) -> list[UUID]:
+        """More leases of the node, cheapest first, until the host has room; then without whom it has it too."""
+        here = {piece.lease_id for card in self._node.cards for piece in card.taken} & allowed.keys()
+        spare = sorted(here - set(victims), key=lambda one: (_cost(allowed[one], now=now), one))
+        chosen = list(victims)
+        while spare and self._prove(chosen) is None:
+            chosen.append(spare.pop(0))
+        for lease_id in sorted(chosen, key=lambda one: (_cost(allowed[one], now=now), one), reverse=True):
+            fewer = [one for one in chosen if one != lease_id]
+            if self._prove(fewer) is not None:
+                chosen = fewer
+        return chosen
 
 
 def cheapest_cut(card: Card, ask: Ask, allowed: Mapping[UUID, Holder], *, now: int) -> Cut | None:

@@ -14,6 +14,7 @@ from django.conf import settings
 from allocator.models import Device, Lease, Relocation, Segment
 from allocator.models.lease import ON_NODE
 from allocator.models.relocation import MovePlanKind, RelocationState
+from allocator.services._snapshot import to_instant
 from vxpu.ids import encode
 from vxpu.slices import Slice
 from vxpu.states import LeaseState
@@ -93,8 +94,15 @@ def _order(
         ),
         starts_at=lease.starts_at,
         ends_at=lease.ends_at,
-        hook=hook,
+        hook=hook or _notice_hook(lease),
     )
+
+
+def _notice_hook(lease: Lease) -> Hook | None:
+    """Who is to lose its place to another may save its work until then."""
+    if lease.notice_at is None or lease.ends_at is None:
+        return None
+    return Hook(id=f"notice-{to_instant(lease.notice_at)}", reason="preempt", deadline=lease.ends_at)
 
 
 def _wanted(lease: Lease, now: datetime) -> Literal["ready", "suspended", "gone"]:

@@ -76,6 +76,11 @@ def _free(lease: Lease, now: datetime) -> None:
     mark_dirty(leases=[lease], at=now, now=now)
 
 
+def why_over(lease: Lease) -> str:
+    """What ends a lease whose time has come."""
+    return lease.end_reason or lease.notice_reason or "expired"
+
+
 def desired_changed(lease: Lease) -> None:
     """Have the node poked once this is committed."""
     outbox.publish(DesiredChanged(tenant_id=settings.VXPU_OPERATOR_TENANT, node_id=lease.node_id))

@@ -10,7 +10,7 @@ from allocator.events import LeaseActivated, LeaseRecovered
 from allocator.models import Lease, LeaseOutage
 from allocator.models.lease import ALLOWED
 from allocator.services._dirty import mark_dirty
-from allocator.services._end import end
+from allocator.services._end import end, why_over
 from allocator.services._move import move, note
 from allocator.services.relocate import hook_answered
 from plumbing import outbox
@@ -82,7 +82,7 @@ def _hook_answered(lease: Lease, done: HookDone, now: datetime) -> None:
 
 def _gone(lease: Lease, report: LeaseReport, now: datetime) -> None:
     expired = lease.ends_at is not None and lease.ends_at <= now
-    end(lease=lease, actor="agent", reason="expired" if expired else report.reason or "ended_by_node", now=now)
+    end(lease=lease, actor="agent", reason=why_over(lease) if expired else report.reason or "ended_by_node", now=now)
     close_outage(lease=lease, now=now)
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from allocator.models import Lease, Segment
 from allocator.models.lease import ON_NODE
-from allocator.services._end import drain
+from allocator.services._end import drain, why_over
 from plumbing import db
 from vxpu.states import LeaseState
 
@@ -44,4 +44,4 @@ def _list_over(now: datetime) -> list[UUID]:
 def _drain_one(*, lease_id: UUID, now: datetime) -> None:
     lease = Lease.objects.select_for_update(no_key=True).get(pk=lease_id)
     if lease.state in ON_NODE and lease.ends_at is not None and lease.ends_at <= now:
-        drain(lease=lease, actor="allocator", reason="expired", now=now)
+        drain(lease=lease, actor="allocator", reason=why_over(lease), now=now)

@@ -17,7 +17,7 @@ from allocator.models.node import NodeState
 from allocator.selectors.fleet import figures
 from allocator.services._desired import Orders, read_orders
 from allocator.services._dirty import mark_dirty
-from allocator.services._end import drain, end
+from allocator.services._end import drain, end, why_over
 from allocator.services._move import move
 from allocator.services._node_note import FLEET_FEED, note_node
 from allocator.services._reports import apply_report, by_lease, close_outage
@@ -131,7 +131,7 @@ def _take_word(lease: Lease, report: LeaseReport | None, now: datetime) -> None:
         apply_report(lease=lease, report=report, now=now)
     if lease.state == LeaseState.UNREACHABLE and lease.ends_at is not None and lease.ends_at <= now:
         # Heard again after its end: from here on it drains like any other.
-        move(lease=lease, to=LeaseState.DRAINING, actor="allocator", reason="expired", now=now, drain_at=now)
+        move(lease=lease, to=LeaseState.DRAINING, actor="allocator", reason=why_over(lease), now=now, drain_at=now)
         close_outage(lease=lease, now=now)
     long_told = timedelta(seconds=2 * settings.VXPU_HEARTBEAT_S)
     if report is None and lease.drain_at is not None and lease.drain_at <= now - long_told:
@@ -142,4 +142,4 @@ def _take_word(lease: Lease, report: LeaseReport | None, now: datetime) -> None:
 def _drain_due(leases: Sequence[Lease], now: datetime) -> None:
     for lease in leases:
         if lease.state in ON_NODE and lease.ends_at is not None and lease.ends_at <= now:
-            drain(lease=lease, actor="allocator", reason=lease.end_reason or "expired", now=now)
+            drain(lease=lease, actor="allocator", reason=why_over(lease), now=now)

@@ -240,6 +240,15 @@ VXPU_ESTIMATE_S = _env.integer("VXPU_ESTIMATE_S", 20)
 VXPU_ESTIMATE_WISHES = _env.integer("VXPU_ESTIMATE_WISHES", 500)
 VXPU_ESTIMATE_REPLAYS = _env.integer("VXPU_ESTIMATE_REPLAYS", 20)
 VXPU_LATE_LIMIT_S = _env.integer("VXPU_LATE_LIMIT_S", 86_400)
+# Pre-emption (docs/preemption.md): how long a request waits before it may evict, how long before its end a victim is
+# told, how long a slice runs before it may be evicted, within which time no two evict one another twice, and after how
+# many evictions, or how long a wait, a request stands a class higher.
+VXPU_PREEMPT_DELAY_S = _env.integer("VXPU_PREEMPT_DELAY_S", 60)
+VXPU_PREEMPT_NOTICE_S = _env.integer("VXPU_PREEMPT_NOTICE_S", 120)
+VXPU_PREEMPT_MIN_RUN_S = _env.integer("VXPU_PREEMPT_MIN_RUN_S", 600)
+VXPU_PREEMPT_PROTECT_S = _env.integer("VXPU_PREEMPT_PROTECT_S", 3600)
+VXPU_PREEMPT_PROMOTE_AFTER = _env.integer("VXPU_PREEMPT_PROMOTE_AFTER", 3)
+VXPU_PREEMPT_PROMOTE_WAIT_S = _env.integer("VXPU_PREEMPT_PROMOTE_WAIT_S", 6 * 3600)
 VXPU_WEB_URL = _env.text("VXPU_WEB_URL", "http://127.0.0.1:8000")
 VXPU_SOCKET_URL = _env.text("VXPU_SOCKET_URL", "ws://127.0.0.1:8001")
 # Where tenants reach the sockets, if that is another address than the agents'.

@@ -32,6 +32,10 @@ class WishIn(StrictSerializer):
     device = nullable(TypedId, "dev")
     isolation_at_least = nullable(serializers.CharField, max_length=32)
     policy = nullable(serializers.CharField, max_length=32)
+    preemptible = nullable(
+        serializers.BooleanField,
+        help_text="It may be taken back for others, after a notice; then it waits again. No, if left out.",
+    )
     starts_at = nullable(Instant)
     ends_at = nullable(Instant)
 

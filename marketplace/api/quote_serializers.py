@@ -101,7 +101,7 @@ class TermsSerializer(serializers.Serializer[Any]):
     earliest_start_at = serializers.DateTimeField(allow_null=True)
     quota = QuotaLeftSerializer()
     refusal = RefusalSerializer(allow_null=True)
-    preemption = serializers.ChoiceField(["none"], help_text="What is bought is not taken back for others.")
+    preemption = serializers.ChoiceField(["none", "with_notice"], help_text="Whether it may be taken back for others.")
 
 
 class QuoteSerializer(TermsSerializer):
@@ -138,7 +138,8 @@ def terms_document(found: Evaluation) -> dict[str, Any]:
     wish = {
         "fits": found.fits, "project": terms.order.project_id, "offer": terms.order.offer_id, "slice": found.slice,
         "starts_at": terms.wish.period.starts_at, "ends_at": terms.wish.period.ends_at, "currency": terms.currency,
-        "earliest_start_at": found.earliest_start_at, "preemption": "none", "refusal": refusal_of(found.refused),
+        "earliest_start_at": found.earliest_start_at, "refusal": refusal_of(found.refused),
+        "preemption": "with_notice" if terms.order.preemptible else "none",
         "quota": {
             "share_permille_left": found.quota.share_permille, "memory_mib_left": found.quota.memory_mib,
             "reservations_left": found.quota.reservations, "ok": found.quota_ok,

@@ -123,6 +123,7 @@ def order_in(asked: dict[str, Any], principal: Principal, **more: Any) -> Order:
     return Order(
         tenant_id=principal.tenant_id, project_id=asked["project"], offer_id=asked["offer"],
         memory_mib=size.get("memory_mib"), share_permille=size.get("share_permille"), device_id=asked["device"],
+        preemptible=bool(asked["preemptible"]),
         **{name: asked[name] for name in _AS_THEY_ARE}, **more,
     )  # fmt: skip
 
@@ -183,6 +184,21 @@ class ReservationEventsView(DomainView):
         )
         rows, following = Cursor(sorts=("version",), default="version").page(events, request.query_params)
         return Response({"items": out.ReservationEventSerializer(rows, many=True).data, "next": following})
+
+
+class EvictionsView(DomainView):
+    permission_classes = [scope("reservation")]
+
+    @extend_schema(
+        operation_id="list_evictions", tags=TAGS, parameters=PARAMETERS, responses=page_of(out.EvictionSerializer)
+    )
+    def get(self, request: Request, reservation: str) -> Response:
+        """When its slice was to be taken back for others, oldest first: noticed, then evicted or spared."""
+        reach = reach_of(self.principal(request))
+        found = selectors.list_evictions(reservation_id=path_id("rsv", reservation), reach=reach)
+        rows, following = Cursor(sorts=("at",), default="at").page(found, request.query_params)
+        sees_all = {"sees_all": reach.tenant_id is None}
+        return Response({"items": out.EvictionSerializer(rows, many=True, context=sees_all).data, "next": following})
 
 
 class _ActionView(DomainView):

@@ -9,9 +9,10 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from marketplace.matching.queue_order import Urgency
-from marketplace.models import Meter, Price, ReservationState
+from marketplace.models import EvictionKind, EvictionReason, Meter, Price, ReservationState
 from marketplace.services.show import FIXED, LISTED
 from plumbing.api.fields import TypedId
+from vxpu.ids import encode
 from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
 
 UNIT = "device-hour"
@@ -95,6 +96,13 @@ class PlacedOnSerializer(serializers.Serializer[Any]):
     simulated = serializers.BooleanField(source="device_simulated")
 
 
+class PreemptionSerializer(serializers.Serializer[Any]):
+    """A notice that is in force: the slice ends at `ends_at` for others, and nothing is charged since `notice_at`."""
+
+    notice_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField(source="evict_at")
+
+
 class ReservationSerializer(serializers.Serializer[Any]):
     """What was bought, when, at which price, and its live part. `ends_at` null is open-ended."""
 
@@ -126,6 +134,10 @@ class ReservationSerializer(serializers.Serializer[Any]):
     priority = serializers.ChoiceField([one.value for one in Urgency], source="row.priority")
     queue = QueueSerializer(source="position", allow_null=True)
     queue_until = serializers.DateTimeField(source="row.queued_until", allow_null=True)
+    preemptible = serializers.BooleanField(source="row.preemptible", help_text="It may be taken back for others.")
+    preemption = serializers.SerializerMethodField()
+    evictions = serializers.IntegerField(source="row.evictions", help_text="How often it was taken back.")
+    checkpointed_at = serializers.DateTimeField(source="row.checkpointed_at", allow_null=True)
     created_at = serializers.DateTimeField(source="row.created_at")
 
     @extend_schema_field(serializers.ChoiceField([kind.value for kind in DeviceKind], allow_null=True))
@@ -139,6 +151,29 @@ class ReservationSerializer(serializers.Serializer[Any]):
     @extend_schema_field(AgreedPriceSerializer(allow_null=True))
     def get_price(self, shown: Any) -> dict[str, Any] | None:
         return None if shown.row.price_id is None else dict(AgreedPriceSerializer(shown.row).data)
+
+    @extend_schema_field(PreemptionSerializer(allow_null=True))
+    def get_preemption(self, shown: Any) -> dict[str, Any] | None:
+        return None if shown.row.evict_at is None else dict(PreemptionSerializer(shown.row).data)
+
+
+class EvictionSerializer(serializers.Serializer[Any]):
+    """One step of an eviction. `wasted_permille_s`: the work since the last checkpoint, estimated at the notice.
+    `refunded_permille_s`: delivered from the notice on, and not charged."""
+
+    id = TypedId("evn")
+    kind = serializers.ChoiceField(EvictionKind.choices)
+    reason = serializers.ChoiceField(EvictionReason.choices)
+    at = serializers.DateTimeField()
+    deadline_at = serializers.DateTimeField()
+    lease = TypedId("lse", source="lease_id")
+    wasted_permille_s = serializers.IntegerField()
+    refunded_permille_s = serializers.IntegerField()
+    taken_for = serializers.SerializerMethodField()
+
+    @extend_schema_field({"type": ["string", "null"], "description": "Whose place it became; only operators see it."})
+    def get_taken_for(self, row: Any) -> str | None:
+        return encode("rsv", row.for_id) if self.context.get("sees_all") else None
 
 
 class ReservationEventSerializer(serializers.Serializer[Any]):

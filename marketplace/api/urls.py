@@ -28,6 +28,7 @@ urlpatterns = [
     path("reservations", views.ReservationsView.as_view()),
     path("reservations/<str:reservation>", views.ReservationView.as_view()),
     path("reservations/<str:reservation>/events", views.ReservationEventsView.as_view()),
+    path("reservations/<str:reservation>/evictions", views.EvictionsView.as_view()),
     path("reservations/<str:reservation>/resize", views.ResizeView.as_view()),
     path("reservations/<str:reservation>/resize-quote", views.ResizeQuoteView.as_view()),
     path("reservations/<str:reservation>/extend-quote", views.ExtendQuoteView.as_view()),

@@ -17,6 +17,7 @@ from marketplace.models import (
     LIST_SCOPE,
     SINCE_EVER,
     TAKES_CAPACITY,
+    Eviction,
     Meter,
     Notice,
     Offer,
@@ -80,6 +81,12 @@ def list_events(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> QuerySet[
     return ReservationEvent.objects.filter(reservation=row).order_by("version")
 
 
+def list_evictions(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> QuerySet[Eviction]:
+    """For paging. Raises NotFound."""
+    row = get_reservation(reservation_id=reservation_id, reach=reach)
+    return Eviction.objects.filter(reservation=row)
+
+
 def list_transitions(
     *, reach: Reach, reservation_id: UUID | None, to_state: str, before: feed.Place | None, limit: int
 ) -> list[ReservationEvent]:
@@ -129,8 +136,15 @@ def list_followed(*, now: datetime) -> QuerySet[Reservation]:
         & ~taken_back
         & (Q(rated_through__isnull=True) | Q(rated_through__lt=Coalesce("ends_at", "ended_at")))
     )
+    on_the_way = Q(state=ReservationState.PREEMPTED)
     booked = Reservation.objects.exclude(state__in=NEVER_BOOKED).filter(lease_id__isnull=False)
-    return booked.filter(live | unrated).order_by("created_at", "id")
+    return booked.filter(live | unrated | on_the_way).order_by("created_at", "id")
+
+
+def list_preemptible() -> QuerySet[Reservation]:
+    """Running, and bought as preemptible; oldest first."""
+    rows = Reservation.objects.filter(preemptible=True, state=ReservationState.ACTIVE, released_at__isnull=True)
+    return rows.order_by("created_at", "id")
 
 
 def list_waiting_to_start(*, now: datetime) -> QuerySet[Reservation]:

@@ -53,6 +53,7 @@ def draft_of(terms: Terms, *, now: datetime) -> Reservation:
         isolation_at_least=wish.isolation_at_least or "",
         policy=wish.policy or "",
         priority=order.priority,
+        preemptible=order.preemptible,
         currency=terms.currency,
         created_at=now,
         changed_at=now,

@@ -9,6 +9,7 @@ from uuid import UUID
 from allocator import facade as allocator
 from marketplace import locks
 from marketplace.models import TAKES_CAPACITY, Reservation, ReservationState
+from marketplace.services._evictions import note_evicted
 from marketplace.services._transition import SYSTEM, move
 from plumbing import db
 from vxpu.market import LeaseView
@@ -29,6 +30,7 @@ _ONWARD: dict[ReservationState, dict[ReservationState, ReservationState]] = {
         S.CONFIRMED: S.ACTIVATING, S.ACTIVATING: S.ENDING, S.ACTIVE: S.ENDING, S.SUSPENDED: S.ENDING,
         S.PREEMPTING: S.ENDING, S.MOVING: S.ENDING, S.ENDING: S.COMPLETED,
     },
+    S.PREEMPTED: {S.PREEMPTING: S.PREEMPTED},
     S.MOVING: {
         S.CONFIRMED: S.MOVING, S.ACTIVATING: S.MOVING, S.ACTIVE: S.MOVING, S.SUSPENDED: S.MOVING,
         S.ENDING: S.FAILED, S.PREEMPTING: S.FAILED,
@@ -49,6 +51,8 @@ def follow(*, reservation_id: UUID, now: datetime) -> bool:
 
 def where_it_is(row: Reservation, lease: LeaseView, *, now: datetime) -> tuple[ReservationState | None, str]:
     """The state that the lease stands for, and why; None for "no news"."""
+    if row.state == S.PREEMPTING and row.released_at is None and not _lasted(row, lease):
+        return (None, "") if lease.is_live else (S.PREEMPTED, "its place went to another")
     if lease.state == LeaseState.GONE:
         return _how_it_ended(row, lease)
     is_over = row.ends_at is not None and row.ends_at <= now
@@ -61,6 +65,12 @@ def where_it_is(row: Reservation, lease: LeaseView, *, now: datetime) -> tuple[R
         (row.starts_at <= now and row.state == S.CONFIRMED, S.ACTIVATING, "the booked start was reached"),
     ]
     return next(((state, reason) for holds, state, reason in facts if holds), (None, ""))
+
+
+def _lasted(row: Reservation, lease: LeaseView) -> bool:
+    """Its own end comes no later than the notice's."""
+    ends_at = lease.ended_at or lease.period.ends_at
+    return row.ends_at is not None and ends_at is not None and row.ends_at <= ends_at
 
 
 def _how_it_ended(row: Reservation, lease: LeaseView) -> tuple[ReservationState, str]:
@@ -89,5 +99,7 @@ def walk(row: Reservation, target: ReservationState, *, lease: LeaseView, reason
         if step == S.ACTIVATING:
             changes["earlier_start_at"] = None
         move(row, step, actor=SYSTEM, reason=reason, now=now, **changes)
+        if step == S.PREEMPTED:
+            note_evicted(row, lease=lease, now=now)
         moved = True
     return moved

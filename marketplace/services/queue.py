@@ -15,6 +15,7 @@ from marketplace import locks, selectors
 from marketplace.errors import WrongPeriod
 from marketplace.events import ReservationConfirmed, ReservationQueued
 from marketplace.models import Reservation, ReservationState
+from marketplace.services import preempt
 from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota, check_wish
 from marketplace.services._transition import SYSTEM, amend, move
@@ -80,6 +81,9 @@ def place_queued(*, now: datetime) -> int:
         try:
             placed += _place_one(reservation_id=row.pk, now=now)
         except DoesNotFit as error:
+            if preempt.evict_for(row=row, now=now):
+                placed += 1
+                continue
             note_wait(reservation_id=row.pk, refused=error)
             estimate = free_at(error)
             if estimate is not None:

@@ -46,7 +46,8 @@ def _row(found: Evaluation, *, now: datetime) -> Quote:
         tenant_id=order.tenant_id, project_id=order.project_id, requested_by=found.terms.requested_by,
         memory_mib=wish.slice.memory_mib, share_permille=wish.slice.share_permille, offer_id=order.offer_id,
         device_kind=order.device_kind or "", wanted_device_id=order.device_id,
-        isolation_at_least=order.isolation_at_least or "", policy=order.policy or "", starts_at=order.starts_at,
+        isolation_at_least=order.isolation_at_least or "", policy=order.policy or "",
+        preemptible=order.preemptible, starts_at=order.starts_at,
         ends_at=order.ends_at, created_at=now, expires_at=now + timedelta(seconds=settings.VXPU_QUOTE_TTL_S),
     )  # fmt: skip
     if found.fits and device is not None and found.priced is not None:
@@ -64,7 +65,7 @@ def order_of(row: Quote, *, now: datetime) -> Order:
         tenant_id=row.tenant_id, project_id=row.project_id, offer_id=row.offer_id, memory_mib=sizes[0],
         share_permille=sizes[1], device_kind=row.device_kind or None, device_id=row.wanted_device_id,
         isolation_at_least=row.isolation_at_least or None, policy=row.policy or None, starts_at=starts_at,
-        ends_at=row.ends_at,
+        ends_at=row.ends_at, preemptible=row.preemptible,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from uuid import UUID
 
@@ -101,7 +102,8 @@ def is_taken_back(row: Reservation) -> bool:
 def _rate_until(row: Reservation, *, now: datetime) -> datetime:
     """Closed buckets only while it runs; up to now once it has ended; never beyond what was booked."""
     closed = spans.bucket_start(now, width_s=settings.VXPU_RATING_PERIOD_S)
-    return min(now if row.ended_at is not None else closed, row.ends_at or row.ended_at or now)
+    is_over = row.ended_at is not None or row.state == ReservationState.PREEMPTED
+    return min(now if is_over else closed, row.ends_at or row.ended_at or now)
 
 
 @db.transaction_required
@@ -116,6 +118,7 @@ def rate_bucket(*, row: Reservation, placement: Placement, bucket: datetime, now
     borders = billing.period_borders(account_id=row.account_id, starts_at=window.starts_at, ends_at=window.ends_at)
     unread = allocator.unread_spans(lease_id=placement.lease_id, starts_at=window.starts_at, ends_at=window.ends_at)
     borders += [at for span in unread for at in span]
+    borders += [placement.free_from] if placement.free_from is not None else []
     metered = allocator.metered_phases(lease_id=placement.lease_id, now=now)
     phases = [
         (piece, phase)
@@ -163,7 +166,12 @@ def _delivered(
         taken = Taken(span, phase.dominant_permille, text_of(row, phase.slice, placement))
         ladder = ladder_of(row, Meter.DELIVERED, span, device_kind=placement.device_kind)
         is_read = not any(first <= span.starts_at < last for first, last in unread)
-        pieces += [replace(piece, is_read=is_read) for piece in split_at_prices(taken, ladder=ladder)]
+        pieces += [
+            _at_no_price(replace(piece, is_read=is_read))
+            if _is_free(placement, span)
+            else replace(piece, is_read=is_read)
+            for piece in split_at_prices(taken, ladder=ladder)
+        ]
     # A window starts on the grid, so the first one of a lease before its ready, and one may straddle a border: each
     # piece gets the windows that start before the next piece, and what is too much for it is poured over.
     edges = [window.starts_at, *(piece.span.starts_at for piece in pieces[1:]), window.ends_at]
@@ -172,6 +180,16 @@ def _delivered(
         for first, last in pairwise(edges)
     ]
     return delivered_items(pieces, used_permille_s=used) if pieces else []
+
+
+def _is_free(placement: Placement, span: spans.Span) -> bool:
+    """From the notice of an eviction on."""
+    return placement.free_from is not None and span.starts_at >= spans.floor_second(placement.free_from)
+
+
+def _at_no_price(piece: Piece) -> Piece:
+    """Charged, so that the device's time still adds up, at nothing; a line of its own on the bill."""
+    return replace(piece, rate=replace(piece.rate, unit_price=Decimal(0)), text=f"{piece.text}, notice of pre-emption")
 
 
 def _undelivered(
@@ -196,6 +214,7 @@ def _booked_span(row: Reservation, placement: Placement) -> spans.Span | None:
     if is_taken_back(row):
         return None
     last = placement.booked_until or row.ends_at or row.ended_at or datetime.max.replace(tzinfo=UTC)
+    last = min(last, placement.free_from or last)
     return spans.span_between(placement.booked_from, last)
 
 

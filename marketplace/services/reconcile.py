@@ -13,9 +13,12 @@ from uuid import UUID
 from allocator import facade as allocator
 from marketplace import selectors
 from marketplace.models import EVERYWHERE, TAKES_CAPACITY, Reservation, ReservationState
-from marketplace.services import follow, move_on, rate
+from marketplace.services import follow, move_on, preempt_end, rate
 from plumbing.errors import DomainError
 from vxpu.market import LeaseView
+
+# States that a look at the lease alone does not finish.
+ON_THE_WAY = frozenset({ReservationState.MOVING, ReservationState.PREEMPTING, ReservationState.PREEMPTED})
 
 log = logging.getLogger(__name__)
 
@@ -58,10 +61,20 @@ def is_behind(row: Reservation, lease: LeaseView | None, *, now: datetime) -> bo
         target, _ = follow.where_it_is(row, lease, now=now)
         if target is not None and target != row.state:
             return True
-    return row.state == ReservationState.MOVING or rate.is_unrated(row, now=now)
+    return row.state in ON_THE_WAY or rate.is_unrated(row, now=now)
 
 
 def _bring_up(*, reservation_id: UUID, now: datetime) -> None:
     follow.follow(reservation_id=reservation_id, now=now)
     move_on.move_on(reservation_id=reservation_id, now=now)
+    preempt_end.spare(reservation_id=reservation_id, now=now)
     rate.rate_reservation(reservation_id=reservation_id, now=now)
+    preempt_end.requeue(reservation_id=reservation_id, now=now)
+
+
+def reconcile_victims(*, for_id: UUID, now: datetime) -> int:
+    """A reservation ended: those who were told to make room for it may stay. Returns how many were looked at."""
+    victims = preempt_end.list_victims(for_id=for_id)
+    for reservation_id in victims:
+        _bring_up(reservation_id=reservation_id, now=now)
+    return len(victims)

@@ -26,7 +26,7 @@ def release(*, reach: Reach, reservation_id: UUID, actor: str, now: datetime) ->
     row = locks.lock_reservation(reservation_id=reservation_id, reach=reach)
     if row.state in ENDED or row.released_at is not None:
         return row
-    if row.lease_id is None:
+    if row.lease_id is None or row.state == S.PREEMPTED:
         return move(row, S.CANCELLED, actor=actor, reason=REASON, now=now, ended_at=now, end_reason=REASON)
     lease = allocator.release(lease_id=row.lease_id, reason=REASON, now=now)
     if row.state in NOT_BEGUN and (row.starts_at > now or (not lease.is_live and lease.ready_at is None)):

@@ -49,6 +49,7 @@ class Order:
     policy: str | None = None
     starts_at: datetime | None = None
     ends_at: datetime | None = None
+    preemptible: bool = False
     queue: bool = False
     queued_until: datetime | None = None
     priority: str = Urgency.NORMAL

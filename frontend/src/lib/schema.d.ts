@@ -997,6 +997,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/reservations/{reservation}/evictions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description When its slice was to be taken back for others, oldest first: noticed, then evicted or spared. */
+        get: operations["list_evictions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reservations/{reservation}/extend": {
         parameters: {
             query?: never;
@@ -1960,6 +1977,38 @@ export interface components {
              */
             node?: string | null;
         };
+        /**
+         * @description One step of an eviction. `wasted_permille_s`: the work since the last checkpoint, estimated at the notice.
+         *     `refunded_permille_s`: delivered from the notice on, and not charged.
+         */
+        Eviction: {
+            /** @example evn_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            kind: components["schemas"]["EvictionKindEnum"];
+            reason: components["schemas"]["ReasonEnum"];
+            /** Format: date-time */
+            at: string;
+            /** Format: date-time */
+            deadline_at: string;
+            /** @example lse_01k2v7x9qefh8r8x5m3n1p0s4t */
+            lease: string;
+            wasted_permille_s: number;
+            refunded_permille_s: number;
+            /** @description Whose place it became; only operators see it. */
+            readonly taken_for: string | null;
+        };
+        /**
+         * @description * `noticed` - Noticed
+         *     * `evicted` - Evicted
+         *     * `spared` - Spared
+         * @enum {string}
+         */
+        EvictionKindEnum: "noticed" | "evicted" | "spared";
+        EvictionPage: {
+            items: components["schemas"]["Eviction"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
+        };
         Exec: {
             /** @example exe_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
@@ -2591,11 +2640,19 @@ export interface components {
             kind: components["schemas"]["DeviceKind"];
             simulated: boolean;
         };
+        /** @description A notice that is in force: the slice ends at `ends_at` for others, and nothing is charged since `notice_at`. */
+        Preemption: {
+            /** Format: date-time */
+            notice_at: string;
+            /** Format: date-time */
+            ends_at: string;
+        };
         /**
          * @description * `none` - none
+         *     * `with_notice` - with_notice
          * @enum {string}
          */
-        PreemptionEnum: "none";
+        PreemptionEnum: "none" | "with_notice";
         /** @description Per device-hour of dominant share, valid in [valid_from, valid_until). */
         Price: {
             /** @example prc_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -2896,9 +2953,10 @@ export interface components {
             quota: components["schemas"]["QuotaLeft"];
             refusal: components["schemas"]["Refusal"] | null;
             /**
-             * @description What is bought is not taken back for others.
+             * @description Whether it may be taken back for others.
              *
              *     * `none` - none
+             *     * `with_notice` - with_notice
              */
             preemption: components["schemas"]["PreemptionEnum"];
             /** @example quo_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -2920,6 +2978,8 @@ export interface components {
             device?: string | null;
             isolation_at_least?: string | null;
             policy?: string | null;
+            /** @description It may be taken back for others, after a notice; then it waits again. No, if left out. */
+            preemptible?: boolean | null;
             /** Format: date-time */
             starts_at?: string | null;
             /** Format: date-time */
@@ -2941,6 +3001,12 @@ export interface components {
             at: string | null;
             quality: components["schemas"]["Quality"];
         };
+        /**
+         * @description * `preempted` - Preempted
+         *     * `reclaimed` - Reclaimed
+         * @enum {string}
+         */
+        ReasonEnum: "preempted" | "reclaimed";
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         ReasonInRequest: {
             reason: string;
@@ -3035,6 +3101,13 @@ export interface components {
             queue: components["schemas"]["Queue"] | null;
             /** Format: date-time */
             queue_until: string | null;
+            /** @description It may be taken back for others. */
+            preemptible: boolean;
+            readonly preemption: components["schemas"]["Preemption"] | null;
+            /** @description How often it was taken back. */
+            evictions: number;
+            /** Format: date-time */
+            checkpointed_at: string | null;
             /** Format: date-time */
             created_at: string;
         };
@@ -3068,6 +3141,8 @@ export interface components {
             device?: string | null;
             isolation_at_least?: string | null;
             policy?: string | null;
+            /** @description It may be taken back for others, after a notice; then it waits again. No, if left out. */
+            preemptible?: boolean | null;
             /** Format: date-time */
             starts_at?: string | null;
             /** Format: date-time */
@@ -5540,6 +5615,43 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReservationEventPage"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_evictions: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description A column, `-` for descending; as the list says if absent. */
+                sort?: string;
+            };
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EvictionPage"];
                 };
             };
             /** @description A problem document */

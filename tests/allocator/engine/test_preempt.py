@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from allocator.engine.draft import Draft
-from allocator.engine.fleet import Ask, Fleet, Taken, sort_key
+from allocator.engine.fleet import Ask, Fleet, HostTaken, Machine, Taken, sort_key
 from allocator.engine.preempt import STEP, Claim, Cost, Eviction, Holder, Rules, find_victims, may_evict, waste_of
 from tests.allocator.engine.strategies import fits_by_hand, make_ask, make_card
 
@@ -30,7 +30,8 @@ def make_holder(number: int, **over: Any) -> Holder:
     return Holder(**wanted)
 
 
-def make_claim(ask: Ask = HIGH, **over: Any) -> Claim:
+def make_claim(ask: Ask = HIGH, *, count: int = 1, **over: Any) -> Claim:
+    ask = replace(ask, devices=count)
     return Claim(**{"owner": CLAIMANT, "rank": NORMAL, "waiting_since": NOW - 60, "ask": ask, **over})
 
 
@@ -134,6 +135,19 @@ def test_a_victim_that_frees_too_little_is_left_alone() -> None:
     assert len(found.victims) == 2
 
 
+def test_a_host_without_cores_is_freed_too() -> None:
+    fleet = nodes_of([0, 2], node=1)
+    first, second = holders_of(fleet)
+    taken = [
+        HostTaken(lease_id=one.lease_id, starts=0, ends=10**6, cores_milli=4_000, mib=1) for one in (first, second)
+    ]
+    host = Machine(node_id=UUID(int=1), cores_milli=8_000, mib=100, taken=tuple(taken))
+    needs = replace(make_ask(NOW, permille=100, mib=1), cores_milli=3_000)
+    found = find(Fleet.of(fleet.cards, [host]), [replace(first, safe_at=NOW - 1), second], make_claim(needs))
+    assert found is not None
+    assert (found.victims, found.waste) == ((first.lease_id,), 500)
+
+
 @st.composite
 def small(draw: st.DrawFn) -> tuple[Fleet, list[Holder], Claim]:
     """Two nodes of two cards, up to four leases each, and a claim of one or two devices."""
@@ -170,7 +184,7 @@ def cheapest_by_hand(fleet: Fleet, holders: list[Holder], claim: Claim) -> Cost 
         for size in range(len(leases) + 1):
             for gone in combinations(leases, size):
                 left = [replace(c, taken=tuple(p for p in c.taken if p.lease_id not in gone)) for c in cards]
-                if sum(fits_by_hand(card, claim.ask) for card in left) >= claim.count:
+                if sum(fits_by_hand(card, claim.ask) for card in left) >= claim.ask.devices:
                     waste = sum(waste_of(allowed[one], now=0) for one in gone)
                     costs.append(Cost(waste, size, LOW))
     return min(costs, default=None)
@@ -187,7 +201,7 @@ def test_no_set_of_victims_by_hand_is_cheaper(case: tuple[Fleet, list[Holder], C
         return
     assert found is not None
     assert (found.waste, len(found.victims)) == (best.waste, best.victims)
-    assert len(set(found.device_ids)) == claim.count
+    assert len(set(found.device_ids)) == claim.ask.devices
     assert found == find_victims(fleet, claim, reversed(holders), now=0, rules=replace(RULES, min_run=0))
 
 
@@ -202,12 +216,12 @@ def test_each_step_of_an_eviction_is_legal_and_touches_one_node(case: tuple[Flee
     evictable = {one.lease_id for one in holders if one.evictable}
     assert set(found.victims) <= evictable
     for step in found.plan.steps:
-        card, piece = cards[step.place_id], step.taken
-        assert isinstance(piece, Taken)
+        card = cards[step.place_id]
+        assert isinstance(step.taken, Taken)
         assert card.node_id == found.node_id
         if step.placed:
             assert fits_by_hand(card, claim.ask)
-            left = (*card.taken, piece)
+            left = (*card.taken, step.taken)
         else:
-            left = tuple(other for other in card.taken if other != piece)
+            left = tuple(piece for piece in card.taken if piece != step.taken)
         cards[step.place_id] = replace(card, taken=tuple(sorted(left, key=sort_key)))
