@@ -163,7 +163,11 @@ class Draft:
     def leases_on(self, row: int) -> set[UUID]:
         """Who has something on a node or one of its devices."""
         places = [*self.layout.device_ids[row], self.layout.machines[row].node_id]
-        return {piece.lease_id for place_id in places for piece in self._pieces[place_id]}
+        return {lease_id for place_id in places for lease_id in self.leases_at(place_id)}
+
+    def leases_at(self, place_id: UUID) -> set[UUID]:
+        """Who has something on a device, or of a node's host."""
+        return {piece.lease_id for piece in self._pieces[place_id]}
 
     def mark(self) -> int:
         return len(self._steps)
