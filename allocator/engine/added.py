@@ -16,7 +16,7 @@ from allocator.engine.view import Flags, Layout, View
 # Points for each of the hundred points of health that are missing, and for each millisecond of a round trip.
 HEALTH = 5
 LATENCY = 5
-FAR_MS = 400
+FAR_MS, ASSUMED_MS = 400, 100
 
 
 def added_terms(view: View, ask: Ask, rows: Ints, fits: Flags) -> dict[str, Ints]:
@@ -49,7 +49,8 @@ def _with_median(layout: Layout) -> Ints:
 def latencies(layout: Layout, near: str) -> Ints:
     """(rows,): milliseconds from each node's site to a place, FAR_MS at most; 0 at the place itself.
 
-    Told by either end. A site of which nothing is told has the median of those that are; nobody tells: all are equal.
+    Told by either end. A site of which nothing is told has the median of the others, or ASSUMED_MS: no place is near
+    because nobody measured.
     """
     return layout.keep(("latency", near), lambda: _latencies(layout, near))
 
@@ -58,7 +59,7 @@ def _latencies(layout: Layout, near: str) -> Ints:
     there = layout.sites.get(near)
     told = {} if there is None else dict(there.latency_ms)
     told |= {name: site.latency_ms[near] for name, site in layout.sites.items() if near in site.latency_ms}
+    names = sorted({machine.site for machine in layout.machines} & told.keys() - {near})
+    usual = median_low([min(told[name], FAR_MS) for name in names]) if names else ASSUMED_MS
     told[near] = 0
-    known = [min(told[name], FAR_MS) for name in sorted({machine.site for machine in layout.machines} & told.keys())]
-    usual = median_low(known) if known else 0
     return np.array([min(told.get(machine.site, usual), FAR_MS) for machine in layout.machines], np.int64)
