@@ -310,6 +310,9 @@ class Daemon:
         border = self.keeper.books.next_border_ns()
         if border is not None:
             waits.append(border - self.clock.now_ns(mono_ns))
+        # The gates close at that moment, not at the next sample: somebody else may run it some seconds later.
+        if self.has_authority(mono_ns) and self.contact_mono_ns is not None:
+            waits.append(self.contact_mono_ns + self.authority_s * SECOND_NS + 1 - mono_ns)
         return max(0.001, min(waits) / SECOND_NS)
 
     def _is_draining(self) -> bool:

@@ -121,8 +121,8 @@ class Keeper:
                 self._apply_limits(lease_id)
             case reconcile.Gate(lease_id, closed, suspended):
                 self._gate(lease_id, closed=closed, suspended=suspended)
-            case reconcile.Drain(lease_id, reason):
-                self._drain(lease_id, reason, now_ns)
+            case reconcile.Drain(lease_id, reason, at_once):
+                self._drain(lease_id, reason, None if at_once else now_ns)
             case reconcile.Kill(lease_id):
                 self.enforcer.kill(self.state.slices[lease_id].spec)
                 self.at("slice.killed")
@@ -231,12 +231,16 @@ class Keeper:
         self.cards.suspender.want(record.spec, suspended=False)
         return self.cards.suspender.is_off(record.lease_id)
 
-    def _drain(self, lease_id: str, reason: str, now_ns: int) -> None:
+    def _drain(self, lease_id: str, reason: str, now_ns: int | None) -> None:
+        """With a grace from `now_ns` on; None is at once."""
         if lease_id in self.books:
             self._change_terms(self.state.slices[lease_id], open=False, state=LeaseState.DRAINING)
         record = self.state.change(lease_id, state=LeaseState.DRAINING, draining_ns=now_ns, end_reason=reason)
         self.at("slice.draining")
-        self.enforcer.terminate(record.spec, reason=reason)
+        if now_ns is None:
+            self.enforcer.cut_off(record.spec, reason=reason)
+        else:
+            self.enforcer.terminate(record.spec, reason=reason)
 
     def _remove(self, lease_id: str) -> None:
         record = self.state.slices[lease_id]

@@ -72,8 +72,11 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Drain:
+    """End it. `at_once`: without a grace, and without opening its gate once more."""
+
     lease_id: str
     reason: str
+    at_once: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +115,7 @@ def decide(
         if slice_.state == LeaseState.DRAINING:
             actions += _drain_on(slice_, now_ns=now_ns, grace_ns=grace_ns)
         elif desired is not None and (reason := _reason_to_end(slice_, wanted, has_authority, now_ns)):
-            actions.append(Drain(slice_.lease_id, reason))
+            actions.append(Drain(slice_.lease_id, reason, at_once=_is_given_up(slice_, wanted)))
         else:
             actions += _keep_up(slice_, wanted, has_authority=has_authority)
     if desired is not None and has_authority:
@@ -141,6 +144,12 @@ def _reason_to_end(slice_: Observed, wanted: DesiredLease | None, has_authority:
     if has_authority and ends_at_ns is not None and ends_at_ns + EXPIRY_MARGIN_NS <= now_ns:
         return "expired"
     return ""
+
+
+def _is_given_up(slice_: Observed, wanted: DesiredLease | None) -> bool:
+    """Its gate closed while the server was away, and the server has given it up meanwhile: somebody else may run it by
+    now, so it does not run for a moment more."""
+    return slice_.gate_closed and (wanted is None or wanted.token > slice_.token)
 
 
 def _keep_up(slice_: Observed, wanted: DesiredLease | None, *, has_authority: bool) -> list[Action]:

@@ -29,16 +29,6 @@ class LeaseEnded:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseUnreachable:
-    """The node fell silent. Not an end: capacity stays taken."""
-
-    tenant_id: UUID
-    lease_id: UUID
-    owner: UUID
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseRecovered:
     tenant_id: UUID
     lease_id: UUID
@@ -55,6 +45,24 @@ class LeaseLost:
     owner: UUID
     at: datetime
     reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasesUnreachable:
+    """One for all leases of the nodes that fell silent together."""
+
+    tenant_id: UUID
+    at: datetime
+    leases: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeasesLost:
+    """One for all leases of silent nodes that were given up together: they are to be placed anew."""
+
+    tenant_id: UUID
+    at: datetime
+    leases: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ rows. Functions marked "tx" want the caller's transaction (`plumbing.db.transact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -26,7 +26,20 @@ from allocator.errors import (
 from allocator.selectors import delivered, devices, maintenance, moves, nodes
 from allocator.selectors import leases as lease_rows
 from allocator.selectors.health import health_of
-from allocator.services import dirty, hold, lease_token, line, place, preempt, relocate, timeline
+from allocator.services import (
+    dirty,
+    fail_over,
+    hold,
+    lease_token,
+    line,
+    place,
+    place_many,
+    preempt,
+    relocate,
+    standby,
+    timeline,
+    watch,
+)
 from allocator.services import outlook as outlooks
 from allocator.services import release as releasing
 from allocator.services import resize as resizing
@@ -36,6 +49,7 @@ from vxpu.eviction import Evictable, EvictionPlan, EvictionRequest, EvictionRule
 from vxpu.market import (
     CalendarRow,
     Candidate,
+    Claim,
     DeviceView,
     DirtyHour,
     FleetSize,
@@ -66,6 +80,7 @@ __all__ = [
     "LeaseMoving",
     "MoveChanged",
     "book",
+    "book_all",
     "cancel_move",
     "check_end",
     "check_resize",
@@ -74,12 +89,15 @@ __all__ = [
     "estimate_starts",
     "fail_move",
     "fence",
+    "find_devices",
+    "find_places",
     "find_victims",
     "fleet_size",
     "get_device",
     "get_lease",
     "get_move",
     "give_notice",
+    "hand_over_standby",
     "health_score",
     "is_spare",
     "issue_lease_token",
@@ -88,6 +106,7 @@ __all__ = [
     "list_devices",
     "list_lease_news",
     "list_leases",
+    "list_lost",
     "list_maintenance",
     "list_moves",
     "list_moves_to_switch",
@@ -103,6 +122,7 @@ __all__ = [
     "unread_spans",
     "usage_report",
     "used_permille_s",
+    "watch_nodes",
     "withdraw_notice",
 ]
 
@@ -172,6 +192,51 @@ def book(
         operator_tenant=settings.VXPU_OPERATOR_TENANT,
     )
     return lease_rows.view_of(lease)
+
+
+@_whole_fleet
+def watch_nodes(*, now: datetime) -> int:
+    """Nodes that fell silent go offline, and what they ran is given up once their agents have closed the gates.
+
+    Returns how many leases were given up: they are LOST, and their owners should `find_places` and `book_all`.
+    """
+    watch.mark_unreachable(now=now)
+    return fail_over.give_up(now=now)
+
+
+@_whole_fleet
+def list_lost(*, since: datetime) -> list[LeaseView]:
+    """Leases that were given up from `since` on, by id."""
+    return [lease_rows.view_of(lease) for lease in lease_rows.list_lost(since=since)]
+
+
+@_whole_fleet
+def find_places(*, wishes: Mapping[UUID, Wish], tenants: Mapping[UUID, UUID], now: datetime) -> list[Claim]:
+    """For what was lost, by owner in order of seniority: claims that fit all together on one unlocked snapshot.
+
+    Owners for whom there is no room have none.
+    """
+    found = place_many.find_places(wishes=wishes, now=now)
+    return [
+        Claim(
+            owner=owner, tenant_id=tenants[owner], wish=wishes[owner], place=place_many.candidate_of(spot),
+            standby=spot.standby,
+        )
+        for owner, spot in found.items()
+    ]  # fmt: skip
+
+
+@_whole_fleet
+def book_all(*, claims: Sequence[Claim], now: datetime) -> tuple[dict[UUID, LeaseView], dict[UUID, str]]:
+    """tx. Leases and refusals by owner; a refusal loses no other claim. Devices stay locked until the commit."""
+    booked = place_many.book_all(claims=claims, now=now, operator_tenant=settings.VXPU_OPERATOR_TENANT)
+    return {owner: lease_rows.view_of(lease) for owner, lease in booked.leases.items()}, booked.refusals
+
+
+@_whole_fleet
+def hand_over_standby(*, used: Collection[UUID], now: datetime) -> None:
+    """Nodes that stood by and were filled are for sale from now on; as many lost ones stand by when they come back."""
+    standby.hand_over(used=used, now=now)
 
 
 @_whole_fleet
@@ -267,6 +332,12 @@ def list_lease_news(
 def list_devices() -> list[DeviceView]:
     """Devices of active nodes, offline ones too, by id."""
     return devices.list_devices()
+
+
+@_whole_fleet
+def find_devices(*, device_ids: Collection[UUID]) -> dict[UUID, DeviceView]:
+    """Those that there are, by id, without their readings."""
+    return devices.find_devices(device_ids=device_ids)
 
 
 def health_score(*, device: DeviceView, now: datetime) -> int | None:

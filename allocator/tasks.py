@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from allocator.services import drain_node, hold, move_plans, partitions, poke, watch
+from allocator.services import drain_node, hold, move_plans, partitions, poke
 from allocator.services import start_due as due
 from allocator.services import sweep as sweeping
 from plumbing.tasks import task
@@ -21,9 +21,8 @@ def start_due() -> None:
 
 
 @task(queue="allocator")
-def watch_nodes() -> None:
-    """Every two seconds: nodes that have fallen silent, and drains that have begun or are done."""
-    watch.mark_unreachable(now=timezone.now())
+def settle_drains() -> None:
+    """Every two seconds: drains that have begun or are done."""
     drain_node.settle(now=timezone.now())
 
 

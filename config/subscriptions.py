@@ -14,7 +14,8 @@ from allocator.events import (
     LeaseLost,
     LeaseRecovered,
     LeaseResized,
-    LeaseUnreachable,
+    LeasesLost,
+    LeasesUnreachable,
     MoveEnded,
     MoveReady,
     NodeChanged,
@@ -44,7 +45,9 @@ SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
     LeaseResized: [market.rate_dirty, market.place_queued, market.offer_earlier_starts],
     # A phase changed: the bucket is dirty already, and no state of the reservation changes.
     LeaseRecovered: [market.rate_dirty],
-    LeaseUnreachable: [market.rate_dirty],
+    LeasesUnreachable: [market.rate_dirty],
+    # The watch does it at once itself; this is for a worker that died in between.
+    LeasesLost: [market.fail_over],
     UsageArrived: [market.rate_dirty],
     MoveReady: [market.switch_moves],
     MoveEnded: [fleet.run_moves],

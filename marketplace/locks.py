@@ -6,7 +6,7 @@ Quota rows are locked from the root down: cohorts, then the tenant's, then the p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from django.db.models import F
@@ -46,6 +46,13 @@ def lock_cohorts(*, cohort_ids: Sequence[UUID]) -> None:
 def _quota_rows(tenant_id: UUID) -> list[Quota]:
     found = Quota.objects.select_for_update().filter(tenant_id=tenant_id)
     return list(found.order_by(F("project_id").asc(nulls_first=True)))
+
+
+@transaction_required
+def lock_reservations(*, reservation_ids: Collection[UUID]) -> list[Reservation]:
+    """The rows as they are now, locked by ascending id; ids that there are not are left out."""
+    rows = EVERYWHERE.rows().select_for_update(no_key=True).filter(pk__in=reservation_ids)
+    return list(rows.order_by("pk"))
 
 
 @transaction_required

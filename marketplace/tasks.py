@@ -7,6 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from marketplace.services import fail_over as fail_over_all
 from marketplace.services import offer_earlier, queue, quote, rate, reconcile, relocate
 from plumbing.tasks import task
 
@@ -53,6 +54,18 @@ def offer_earlier_starts(**_: Any) -> None:
 def reconcile_reservations() -> None:
     """The truth, whatever events were lost."""
     reconcile.reconcile(now=timezone.now())
+
+
+@task(queue="allocator")
+def watch_nodes() -> None:
+    """Every two seconds: nodes that have fallen silent; what they ran is placed anew at once."""
+    fail_over_all.watch(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def fail_over(**_: Any) -> None:
+    """Leases were given up: whoever has not got another place yet."""
+    fail_over_all.fail_over(now=timezone.now())
 
 
 @task(queue=QUEUE)

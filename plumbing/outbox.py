@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
@@ -59,12 +59,25 @@ def publish(event: Event) -> None:
 
     Raises TypeError for a field that is not str, int, UUID, datetime, enum or None.
     """
+    publish_all([event])
+
+
+@transaction_required
+def publish_all(events: Iterable[Event]) -> None:
+    """The same for many, in their order, by one statement."""
+    rows = [_row_of(event) for event in events]
+    if not rows:
+        return
+    OutboxEvent.objects.bulk_create(rows)
+    if not any(entry[1] is _nudge for entry in connection.run_on_commit):
+        transaction.on_commit(_nudge, robust=True)
+
+
+def _row_of(event: Event) -> OutboxEvent:
     if not dataclasses.is_dataclass(event) or isinstance(event, type):
         raise TypeError(f"{event!r} is not an event")
     payload = {field.name: _json_value(getattr(event, field.name)) for field in dataclasses.fields(event)}
-    OutboxEvent.objects.create(tenant_id=event.tenant_id, kind=kind_of(type(event)), payload=payload)
-    if not any(entry[1] is _nudge for entry in connection.run_on_commit):
-        transaction.on_commit(_nudge, robust=True)
+    return OutboxEvent(tenant_id=event.tenant_id, kind=kind_of(type(event)), payload=payload)
 
 
 def _nudge() -> None:

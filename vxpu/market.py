@@ -62,6 +62,18 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A wish with the place that a search found for it, to be booked together with others. `standby`: that place is
+    kept for what was lost."""
+
+    owner: UUID
+    tenant_id: UUID
+    wish: Wish
+    place: Candidate
+    standby: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseView:
     """A lease as it stands. `slice` is the size ordered last; `token` is the fencing token."""
 

@@ -99,6 +99,9 @@ class Enforcer(Protocol):
     def terminate(self, spec: SliceSpec, *, reason: str) -> None:
         """Ask every process to end; `reason` is what its client will be told."""
 
+    def cut_off(self, spec: SliceSpec, *, reason: str) -> None:
+        """End every process behind a closed gate, without letting it run for a moment more."""
+
     def kill(self, spec: SliceSpec) -> None: ...
 
     def remove(self, spec: SliceSpec) -> bool:

@@ -100,14 +100,22 @@ class Slices:
         self.group(spec.lease_id).freeze(frozen=closed)
 
     def terminate(self, spec: SliceSpec, *, reason: str) -> None:
-        note = end_note(self.config.run_dir, spec.lease_id)
-        note.parent.mkdir(exist_ok=True)  # a slice that was never made, or went with an agent that stopped
-        note.write_text(reason)
+        self._note_end(spec, reason)
         # The device stays open during the grace: a program that saves its state on SIGTERM must be able to read it.
         group = self.group(spec.lease_id)
         signal_members(group, signal.SIGTERM)
         with contextlib.suppress(FileNotFoundError):  # the group is gone, and everything in it
             group.freeze(frozen=False)  # a closed gate would keep the signal from being seen
+
+    def cut_off(self, spec: SliceSpec, *, reason: str) -> None:
+        """End it behind its closed gate: nothing of it runs again."""
+        self._note_end(spec, reason)
+        self.group(spec.lease_id).kill()
+
+    def _note_end(self, spec: SliceSpec, reason: str) -> None:
+        note = end_note(self.config.run_dir, spec.lease_id)
+        note.parent.mkdir(exist_ok=True)  # a slice that was never made, or went with an agent that stopped
+        note.write_text(reason)
 
     def kill(self, spec: SliceSpec) -> None:
         self.region(spec).close()

@@ -17,9 +17,9 @@ from allocator.engine.mig import choose, mask_of
 # In the order in which they are looked at: a device is counted at the first that it fails.
 CONSTRAINTS = (
     "impossible_shape", "other_device", "other_kind", "other_model", "other_pool", "other_site", "isolation",
-    "larger_than_device", "offline", "maintenance", "cordoned", "unhealthy", "in_use", "taken_whole",
-    "memory_and_compute", "compute", "memory", "copy_bandwidth", "mig_slot", "host_cores", "host_memory",
-    "not_together",
+    "larger_than_device", "offline", "maintenance", "cordoned", "settling", "standby", "unhealthy", "in_use",
+    "taken_whole", "memory_and_compute", "compute", "memory", "copy_bandwidth", "mig_slot", "host_cores",
+    "host_memory", "not_together",
 )  # fmt: skip
 
 
@@ -107,7 +107,8 @@ def _service_refusal(card: Card, starts: int, ends: int) -> str | None:
         return "offline"
     if any(closed.starts < ends and starts < closed.ends for closed in card.closed):
         return "maintenance"
-    return "cordoned" if card.cordoned else "unhealthy" if card.unhealthy else None
+    states = (card.cordoned, "cordoned"), (card.settling, "settling"), (card.standby, "standby")
+    return next((name for holds, name in (*states, (card.unhealthy, "unhealthy")) if holds), None)
 
 
 def host_refusal(machine: Machine, ask: Ask, starts: int, ends: int) -> str | None:

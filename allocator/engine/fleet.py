@@ -56,7 +56,8 @@ class Card:
     A `cordoned` card takes nothing new, whatever the period; `closed` are the periods into which nothing new may reach.
     `mig`: how its hardware cuts it now; None for a card that is not cut. `health`: 0 to 100, None for unknown;
     an `unhealthy` card is below the operator's floor and takes nothing new either. `power_w` is what
-    it draws at full work, None for unknown.
+    it draws at full work, None for unknown. A `standby` card takes only what was lost elsewhere; a `settling` one
+    nothing while its node ends what was lost.
     """
 
     device_id: UUID
@@ -73,6 +74,8 @@ class Card:
     copy_permille: int = 1000
     health: int | None = None
     unhealthy: bool = False
+    settling: bool = False
+    standby: bool = False
     power_w: int | None = None
     mig: MigLayout | None = None
 

@@ -55,7 +55,7 @@ class Layout:
         self.migs = tuple(dict.fromkeys(card.mig for card in fleet.cards if card.mig is not None))
         self.slots = max((mig.slices for mig in self.migs), default=0)
         self._read_cards()
-        self.serves = self.exists & self.online & ~self.cordoned & ~self.unhealthy
+        self.serves = self.exists & self.online & ~(self.cordoned | self.settling | self.standby | self.unhealthy)
         self.devices = self.exists.sum(axis=1)
         self.cores = np.array([machine.cores_milli for machine in fleet.machines], np.int64)
         self.host_mib = np.array([machine.mib for machine in fleet.machines], np.int64)
@@ -81,18 +81,19 @@ class Layout:
                 card.permille, card.mib, card.copy_permille, models[card.model], kinds[card.kind],
                 none if card.mig is None else migs[card.mig], card.isolation_rank,
                 -1 if card.health is None else card.health, -1 if card.power_w is None else card.power_w,
-                card.online, card.cordoned, card.unhealthy, 1,
+                card.online, card.cordoned, card.settling, card.standby, card.unhealthy, 1,
             )
             for found in self.cards for card in found
         ]  # fmt: skip
-        absent = (0, 0, 0, -1, -1, none, 0, -1, -1, 0, 0, 0, 0)
+        absent = (0, 0, 0, -1, -1, none, 0, -1, -1, 0, 0, 0, 0, 0, 0)
         table = np.repeat(np.array(absent, np.int64)[:, None], self.rows * self.columns, axis=1)
         if values:
             table[:, places] = np.array(values, np.int64).T
         shaped = table.reshape(len(absent), self.rows, self.columns)
         self.permille, self.mib, self.copy, self.model, self.kind, self.mig, self.isolation = shaped[:7]
         self.health, self.power_w = shaped[7:9]
-        self.online, self.cordoned, self.unhealthy, self.is_card = shaped[9:].astype(np.bool_)
+        flags = shaped[9:].astype(np.bool_)
+        self.online, self.cordoned, self.settling, self.standby, self.unhealthy, self.is_card = flags
         self.exists = self.permille > 0
 
     def keep(self, key: Hashable, make: Callable[[], T]) -> T:
@@ -353,7 +354,7 @@ class View:
         layout = self.layout
         return [
             ("offline", ~layout.online), ("maintenance", self.closed), ("cordoned", layout.cordoned),
-            ("unhealthy", layout.unhealthy),
+            ("settling", layout.settling), ("standby", layout.standby), ("unhealthy", layout.unhealthy),
         ]  # fmt: skip
 
     def _loaded(self, ask: Ask) -> list[tuple[str, Flags]]:

@@ -22,7 +22,7 @@ class Lease(TenantRow):
     `ends_at` is when the work is to end (a release sets it); `ended_at` is the agent's word or the fencing.
     `offered_at` is when the node was first told; `drain_at` when it was first to be told to stop. `notice_at` is when
     an earlier end than was agreed was announced, and `notice_reason` why. A `pinned` one was
-    asked for on that device and no other: it is never moved.
+    asked for on that device and no other: it is never moved, and waits for a silent node.
     `wanted` is what was wished beside the size: models, pool, site, kind, isolation, and how many devices together.
     """
 
@@ -52,6 +52,7 @@ class Lease(TenantRow):
 
     class Meta:
         indexes = [
+            models.Index(fields=["ended_at"], condition=models.Q(state="lost"), name="lease_lost_lately"),
             models.Index(
                 fields=["node", "state"], condition=~models.Q(state__in=["gone", "lost"]), name="lease_live_of_node"
             ),

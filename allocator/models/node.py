@@ -22,7 +22,9 @@ ALLOWED: dict[str, frozenset[str]] = {
 class Node(TenantRow):
     """`is_online` is the watch's verdict, not a ping: it turns False only after the failure timeout.
 
-    `cordoned_at` is set while nothing new may be booked on it, for whatever period; what is booked goes on.
+    `cordoned_at` is set while nothing new may be booked on it, for whatever period; what is booked goes on. A `standby`
+    node takes nothing but what fail-over brings. `authority_until` is the latest instant until which its agent may keep
+    gates open without hearing from us. `settling_since` is set while its agent still has slices that were given up.
     Without a `pool` it is filled by the default policy. `topology` is what an operator uploaded (`engine.topology`).
     """
 
@@ -39,6 +41,9 @@ class Node(TenantRow):
     pool = models.ForeignKey(Pool, on_delete=models.PROTECT, null=True, default=None, related_name="nodes")
     site = models.ForeignKey(Site, on_delete=models.PROTECT, null=True, default=None, related_name="nodes")
     topology = models.JSONField(null=True, default=None, blank=True)
+    standby = models.BooleanField(default=False, db_default=False)
+    authority_until = models.DateTimeField(null=True)
+    settling_since = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -58,6 +59,12 @@ def reading_of(device: Device) -> DeviceReading | None:
 def list_devices() -> list[DeviceView]:
     """By id."""
     return [view_of(device, reading_of(device)) for device in devices().order_by("pk")]
+
+
+def find_devices(*, device_ids: Collection[UUID]) -> dict[UUID, DeviceView]:
+    """By id, without readings."""
+    found = Device.objects.filter(pk__in=device_ids).select_related("node")
+    return {device.pk: view_of(device, None) for device in found}
 
 
 def get_device(*, device_id: UUID) -> DeviceView:

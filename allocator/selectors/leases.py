@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -47,6 +48,11 @@ def get_lease(*, lease_id: UUID) -> Lease:
 def list_leases(*, owners: Iterable[UUID]) -> list[Lease]:
     """By start, then id."""
     return list(Lease.objects.filter(owner__in=list(owners)).order_by("starts_at", "pk"))
+
+
+def list_lost(*, since: datetime) -> list[Lease]:
+    """By id."""
+    return list(Lease.objects.filter(state=LeaseState.LOST, ended_at__gte=since).order_by("pk"))
 
 
 def leases() -> QuerySet[Lease]:

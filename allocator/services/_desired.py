@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from allocator.models import Device, Lease, Relocation, Segment
+from allocator.models import Device, Lease, Node, Relocation, Segment
 from allocator.models.lease import ON_NODE
 from allocator.models.relocation import MovePlanKind, RelocationState
 from allocator.services._snapshot import to_instant
@@ -40,6 +40,8 @@ def read_orders(*, node_id: UUID, answers_seq: int, now: datetime) -> Orders:
     hooks = _hooks_of(leases)
     keys = dict(Device.objects.filter(pk__in={lease.device_id for lease in leases}).values_list("pk", "key"))
     due = [lease for lease in leases if lease.starts_at <= now]
+    if Node.objects.filter(pk=node_id, settling_since__isnull=False).exists():
+        due = [lease for lease in due if lease.offered_at is not None]  # the others wait: see `_settle`
     desired = Desired(
         answers_seq=answers_seq,
         sent_at=now,

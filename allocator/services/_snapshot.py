@@ -170,6 +170,8 @@ def card_of(
         mib=device.capacity_mib,
         online=is_online(device),
         cordoned=device.node.cordoned_at is not None,
+        standby=device.node.standby,
+        settling=device.node.settling_since is not None,
         closed=tuple(Closed(to_instant(one.starts_at), to_instant(one.ends_at)) for one in closed),
         model=device.model,
         health=health,

@@ -114,6 +114,8 @@ def book(
         if lapsed:
             announce_lapsed(lease_ids=lapsed, now=now, operator_tenant=operator_tenant)
         if refusal is None:
+            if wish.device_id is not None:
+                Lease.objects.filter(pk=lease_id).update(pinned=True)
             lease = Lease.objects.get(pk=lease_id)
             if hold_until is None and lease.starts_at <= now:
                 outbox.publish(DesiredChanged(tenant_id=operator_tenant, node_id=lease.node_id))

@@ -49,6 +49,8 @@ def resize(*, lease_id: UUID, slice: Slice, now: datetime) -> Lease:  # noqa: A0
     if not lease.whole and (lease.memory_mib, lease.share_permille) == (slice.memory_mib, slice.share_permille):
         return lease
     at, ask = resize_ask(lease, slice, now=now)
+    if device.node.settling_since is not None and _grows(lease, slice):
+        raise DoesNotFit("The node is ending what was given up first.", constraints={"settling": 1}, alternatives=[])
     _fitting(lambda: _new_size(lease, device, slice, at, now), lease, device, ask, now)
     change(lease=lease, memory_mib=slice.memory_mib, share_permille=slice.share_permille)
     note(lease=lease, from_state=lease.state, actor="marketplace", reason=f"resized to {slice}", now=now)
@@ -81,6 +83,10 @@ def check_resize(*, lease_id: UUID, slice: Slice, now: datetime) -> datetime:  #
     at, ask = resize_ask(lease, slice, now=now)
     _check(lease, ask, now=now)
     return at
+
+
+def _grows(lease: Lease, piece: Slice) -> bool:
+    return piece.memory_mib > lease.memory_mib or piece.share_permille > lease.share_permille
 
 
 def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> None:

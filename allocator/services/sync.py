@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -21,6 +21,7 @@ from allocator.services._end import drain, end, why_over
 from allocator.services._move import move
 from allocator.services._node_note import FLEET_FEED, note_node
 from allocator.services._reports import apply_report, by_lease, close_outage
+from allocator.services._settle import settle
 from plumbing import db
 from plumbing.live.publish import publish_metrics
 from vxpu.ids import encode
@@ -40,11 +41,12 @@ def sync(*, node_id: UUID, boot_id: str, message: Sync, now: datetime) -> Orders
     if node.state != NodeState.ACTIVE:
         raise NodeRevoked(f"Node {node.pk} was revoked.")
     silent_since = node.last_seen_at
-    _heard(node, boot_id, message, now)
-    _write_devices(node, message.devices, now)
     leases = list(Lease.objects.filter(node=node, state__in=LIVE).order_by("pk"))
-    _note_silence(leases, silent_since, now)
     reports = by_lease(message.leases)
+    _heard(node, boot_id, message, now)
+    settle(node=node, given_up=_given_up(leases, reports), now=now)
+    _write_devices(node, message.devices, now)
+    _note_silence(leases, silent_since, now)
     for lease in leases:
         try:
             _take_word(lease, reports.get(lease.pk), now)
@@ -66,7 +68,16 @@ def _heard(node: Node, boot_id: str, message: Sync, now: datetime) -> None:
         note_node(node=node, kind="online", actor="agent", reason="", now=now)
     node.is_online, node.last_seen_at, node.boot_id = True, now, boot_id
     node.clock_offset_ms = (message.sent_at - now) // timedelta(milliseconds=1)
-    node.save(update_fields=["is_online", "last_seen_at", "boot_id", "clock_offset_ms"])
+    # This answer may be lost: then the agent goes on by the one before, which may have allowed more.
+    until = now + timedelta(seconds=settings.VXPU_AUTHORITY_S)
+    node.authority_until = until if node.authority_until is None else max(until, node.authority_until)
+    node.save(update_fields=["is_online", "last_seen_at", "boot_id", "clock_offset_ms", "authority_until"])
+
+
+def _given_up(leases: Sequence[Lease], reports: Mapping[UUID, LeaseReport]) -> int:
+    """How many slices the agent still has that are none of its node's leases: fenced ones, above all."""
+    known = {lease.pk for lease in leases}
+    return sum(lease_id not in known and report.state != LeaseState.GONE for lease_id, report in reports.items())
 
 
 def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import QuerySet
 
-from allocator.events import LeaseUnreachable
+from allocator.events import LeasesUnreachable
 from allocator.models import Lease, LeaseOutage, Node, Pulse
 from allocator.models.node import NodeState
-from allocator.services._dirty import mark_dirty
-from allocator.services._move import move
-from allocator.services._node_note import note_node
+from allocator.services._dirty import bucket_of, mark_buckets
+from allocator.services._move import move_all
+from allocator.services._node_note import note_nodes
 from plumbing import db, outbox
 from plumbing.db import transaction_required
 from vxpu.states import LeaseState
@@ -26,6 +28,11 @@ WATCHED = (
     LeaseState.SUSPENDED,
     LeaseState.DRAINING,
 )
+
+
+# How many nodes are judged in one transaction: a heartbeat may wait for it.
+AT_ONCE = 40
+WAITS = "node silent; asked for on this device, so it waits for the node"
 
 
 def pulse_gap() -> timedelta:
@@ -51,47 +58,72 @@ def _beat(part: str, now: datetime) -> Pulse:
     return pulse
 
 
-@db.transaction
 def mark_unreachable(*, now: datetime) -> list[UUID]:
     """Nodes not heard for the failure timeout go offline and their leases become `unreachable`, never ended.
 
     The time counts only while the server was up to hear them: this watch and, once it ever beat, the sockets' process.
     """
+    if not _was_up_to_hear(now=now):
+        return []
     timeout = timedelta(seconds=settings.VXPU_FAILURE_TIMEOUT_S)
+    silent = list(_silent(now - timeout).order_by("pk").values_list("pk", flat=True))
+    parts = [silent[first : first + AT_ONCE] for first in range(0, len(silent), AT_ONCE)]
+    return [node_id for part in parts for node_id in _take_offline(node_ids=part, now=now)]
+
+
+@db.transaction
+def _was_up_to_hear(*, now: datetime) -> bool:
     watch = _beat(WATCH, now)
     door = Pulse.objects.filter(part=DOOR).first()
     if door is not None and now - door.beat_at > pulse_gap():
-        return []
+        return False
     up_since = watch.up_since if door is None else max(watch.up_since, door.up_since)
-    if now - up_since < timeout:
-        return []
-    silent = Node.objects.select_for_update(no_key=True).filter(
-        state=NodeState.ACTIVE, is_online=True, last_seen_at__lte=now - timeout
-    )
-    nodes = list(silent.order_by("pk"))
-    for node in nodes:
-        node.is_online = False
-        node.save(update_fields=["is_online"])
-        note_node(node=node, kind="offline", actor="allocator", reason="not heard for the failure timeout", now=now)
-        _lose_sight(node, now)
+    return now - up_since >= timedelta(seconds=settings.VXPU_FAILURE_TIMEOUT_S)
+
+
+def _silent(since: datetime) -> QuerySet[Node]:
+    return Node.objects.filter(state=NodeState.ACTIVE, is_online=True, last_seen_at__lte=since)
+
+
+@db.transaction
+def _take_offline(*, node_ids: Sequence[UUID], now: datetime) -> list[UUID]:
+    """Those that were not heard meanwhile."""
+    timeout = timedelta(seconds=settings.VXPU_FAILURE_TIMEOUT_S)
+    locked = _silent(now - timeout).select_for_update(no_key=True).filter(pk__in=node_ids)
+    nodes = list(locked.order_by("pk"))
+    Node.objects.filter(pk__in=[node.pk for node in nodes]).update(is_online=False)
+    note_nodes(nodes=nodes, kind="offline", actor="allocator", reason="not heard for the failure timeout", now=now)
+    _lose_sight(nodes, now)
     return [node.pk for node in nodes]
 
 
 @transaction_required
-def _lose_sight(node: Node, now: datetime) -> None:
-    silent_since = node.last_seen_at or now
+def _lose_sight(nodes: Sequence[Node], now: datetime) -> None:
+    leases = Lease.objects.select_for_update(no_key=True).filter(
+        node__in=nodes, state__in=WATCHED, offered_at__isnull=False
+    )
+    found = list(leases.order_by("pk"))
+    for pinned, reason in ((False, "node silent"), (True, WAITS)):
+        alike = [lease for lease in found if lease.pinned is pinned]
+        move_all(leases=alike, to=LeaseState.UNREACHABLE, reason=reason, now=now)
+    silent_since = {node.pk: node.last_seen_at or now for node in nodes}
+    _open_outages([lease for lease in found if lease.ready_at is not None], silent_since, now)
+    if found:
+        operator = settings.VXPU_OPERATOR_TENANT
+        outbox.publish(LeasesUnreachable(tenant_id=operator, at=now, leases=len(found)))
+
+
+def _open_outages(leases: Sequence[Lease], silent_since: Mapping[UUID, datetime], now: datetime) -> None:
     authority = timedelta(seconds=settings.VXPU_AUTHORITY_S)
-    leases = Lease.objects.select_for_update(no_key=True).filter(node=node, state__in=WATCHED, offered_at__isnull=False)
-    for lease in leases.order_by("pk"):
-        move(lease=lease, to=LeaseState.UNREACHABLE, actor="allocator", reason="node silent", now=now)
-        if lease.ready_at is not None:
-            LeaseOutage.objects.create(
-                tenant_id=lease.tenant_id,
-                created_at=now,
-                lease=lease,
-                silent_since=silent_since,
-                authority_until=silent_since + authority,
-            )
-            mark_dirty(leases=[lease], at=silent_since, now=now)
-            mark_dirty(leases=[lease], at=now, now=now)
-        outbox.publish(LeaseUnreachable(tenant_id=lease.tenant_id, lease_id=lease.pk, owner=lease.owner, at=now))
+    LeaseOutage.objects.bulk_create(
+        LeaseOutage(
+            tenant_id=lease.tenant_id,
+            created_at=now,
+            lease=lease,
+            silent_since=silent_since[lease.node_id],
+            authority_until=silent_since[lease.node_id] + authority,
+        )
+        for lease in leases
+    )
+    keys = [(lease, bucket_of(at)) for lease in leases for at in (silent_since[lease.node_id], now)]
+    mark_buckets(keys=keys, now=now)

@@ -208,6 +208,9 @@ VXPU_OPERATOR_TENANT = UUID(int=0)
 VXPU_HEARTBEAT_S = _env.integer("VXPU_HEARTBEAT_S", 5)
 VXPU_FAILURE_TIMEOUT_S = _env.integer("VXPU_FAILURE_TIMEOUT_S", 30)
 VXPU_AUTHORITY_S = _env.integer("VXPU_AUTHORITY_S", 25)
+# What the agent may be late in closing its gates, the clocks' difference in rate included. Leases of a silent node are
+# given up by themselves only while authority + margin < failure timeout.
+VXPU_FENCE_MARGIN_S = _env.integer("VXPU_FENCE_MARGIN_S", 3)
 VXPU_WINDOW_S = _env.integer("VXPU_WINDOW_S", 60)
 # The allocator's picture of the fleet in memory is read anew when it is so old, and when nobody looked for so long.
 VXPU_PICTURE_AGE_S = _env.integer("VXPU_PICTURE_AGE_S", 60)

@@ -98,7 +98,12 @@ def take_lease(reservation: Reservation, *, lease: LeaseView, device: DeviceView
 @db.transaction_required
 def note_placement(reservation: Reservation, *, lease: LeaseView, device: DeviceView, now: datetime) -> None:
     """Which lease on which device serves the reservation."""
-    Placement.objects.create(
+    placement_of(reservation, lease=lease, device=device, now=now).save(force_insert=True)
+
+
+def placement_of(reservation: Reservation, *, lease: LeaseView, device: DeviceView, now: datetime) -> Placement:
+    """The row, not yet written."""
+    return Placement(
         tenant_id=reservation.tenant_id,
         reservation=reservation,
         lease_id=lease.id,

@@ -53,7 +53,7 @@ def where_it_is(row: Reservation, lease: LeaseView, *, now: datetime) -> tuple[R
     """The state that the lease stands for, and why; None for "no news"."""
     if row.state == S.PREEMPTING and row.released_at is None and not _lasted(row, lease):
         return (None, "") if lease.is_live else (S.PREEMPTED, "its place went to another")
-    if lease.state == LeaseState.GONE:
+    if lease.state == LeaseState.GONE or (lease.state == LeaseState.LOST and _was_to_end(row, lease)):
         return _how_it_ended(row, lease)
     is_over = row.ends_at is not None and row.ends_at <= now
     facts: list[tuple[bool, ReservationState, str]] = [
@@ -71,6 +71,12 @@ def _lasted(row: Reservation, lease: LeaseView) -> bool:
     """Its own end comes no later than the notice's."""
     ends_at = lease.ended_at or lease.period.ends_at
     return row.ends_at is not None and ends_at is not None and row.ends_at <= ends_at
+
+
+def _was_to_end(row: Reservation, lease: LeaseView) -> bool:
+    """Released, or lost only after its booked end: nobody wants another place for it."""
+    over = row.ends_at is not None and lease.ended_at is not None and lease.ended_at >= row.ends_at
+    return row.released_at is not None or over
 
 
 def _how_it_ended(row: Reservation, lease: LeaseView) -> tuple[ReservationState, str]:

@@ -63,6 +63,28 @@ def test_a_silent_server_closes_the_gate_and_a_returning_one_opens_it(tmp_path: 
         program.kill()
 
 
+def test_what_was_given_up_meanwhile_never_runs_again(tmp_path: Path) -> None:
+    with running_agent(tmp_path / "node", authority_s=3) as agent:
+        agent.peer.want()
+        agent.wait_state("ready")
+        program = agent.burn()
+        assert program.stdout is not None
+        program.stdout.readline()
+        agent.peer.is_silent = True
+        wait_for(lambda: agent.status()["leases"]["lse_a"]["gate_closed"], seconds=30, what="the gate closes")
+        stopped_sample(agent)
+        used_ns = agent.group().sample().cpu_ns
+        del agent.peer.leases["lse_a"]
+        agent.peer.is_silent = False
+        agent.wait_state("gone")
+        # Its last window ends with the last tick before the gate: nothing ran between there and its end.
+        settle(agent)
+        assert_every_window_once(agent)
+        assert program.wait(20) != 0
+        used = sum(event.data.used_permille_s or 0 for event in agent.peer.events.values())
+        assert used <= used_ns * 1000 // 1_000_000_000 + 1000
+
+
 def test_windows_wait_for_a_server_that_refuses_them(tmp_path: Path) -> None:
     with running_agent(tmp_path / "node", usage_status=503) as agent:
         agent.peer.want()

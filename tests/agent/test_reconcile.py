@@ -95,6 +95,20 @@ def test_with_authority_again_the_gates_open() -> None:
     assert decided(wanted(), observed=(closed,), has_authority=False) == []
 
 
+@pytest.mark.parametrize("desired", [[], [wanted(token=4)]])
+def test_what_was_given_up_in_a_silence_ends_at_once_behind_its_closed_gate(desired: list[DesiredLease]) -> None:
+    closed = replace(RUNNING, gate_closed=True)
+    reason = "superseded" if desired else "released"
+    assert decided(*desired, observed=(closed,)) == [Drain("lse_a", reason, at_once=True)]
+    cut_off = replace(closed, state=LeaseState.DRAINING, draining_ns=None)
+    assert decided(*desired, observed=(cut_off,))[:2] == [Kill("lse_a"), Remove("lse_a")]
+
+
+def test_what_the_server_ends_in_good_order_has_its_grace_after_a_silence_too() -> None:
+    closed = replace(RUNNING, gate_closed=True)
+    assert decided(wanted(wanted="gone"), observed=(closed,)) == [Drain("lse_a", "released")]
+
+
 def test_suspend_and_resume() -> None:
     pause = wanted(wanted="suspended")
     assert decided(pause, observed=(RUNNING,)) == [Gate("lse_a", closed=True, suspended=True)]

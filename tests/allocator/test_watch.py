@@ -7,7 +7,7 @@ import pytest
 from allocator import facade
 from allocator.errors import DoesNotFit, LeaseLost
 from allocator.events import LeaseLost as LeaseWasLost
-from allocator.events import LeaseRecovered, LeaseUnreachable
+from allocator.events import LeaseRecovered, LeasesUnreachable
 from allocator.models import Node as NodeRow
 from allocator.services import enrol, watch
 from allocator.services.sweep import sweep
@@ -51,7 +51,7 @@ def test_a_silent_node_goes_offline_after_the_failure_timeout_and_its_leases_sta
     assert watch_until(32, since=30) == [node.id]
     assert state(lease) == LeaseState.UNREACHABLE
     assert state(future) == LeaseState.ASSIGNED
-    assert kind_of(LeaseUnreachable) in kinds()
+    assert kind_of(LeasesUnreachable) in kinds()
     with pytest.raises(DoesNotFit) as refused:
         book(make_wish(), now=at(33))
     assert refused.value.data["constraints"] == {"offline": 1}
