@@ -45,7 +45,6 @@ from allocator.services import release as releasing
 from allocator.services import resize as resizing
 from plumbing.feed import Place
 from plumbing.rowsec import system_scope
-from vxpu.eviction import Evictable, EvictionPlan, EvictionRequest, EvictionRules
 from vxpu.market import (
     CalendarRow,
     Candidate,
@@ -119,6 +118,7 @@ __all__ = [
     "set_end",
     "switch_move",
     "take_dirty_hours",
+    "throttled_permille",
     "unread_spans",
     "usage_report",
     "used_permille_s",
@@ -281,25 +281,11 @@ def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> Non
     resizing.check_end(lease_id=lease_id, ends_at=ends_at, now=now)
 
 
-@_whole_fleet
-def find_victims(
-    *, request: EvictionRequest, evictable: Iterable[Evictable], rules: EvictionRules, now: datetime
-) -> EvictionPlan | None:
-    """Whose going would make a place, least wasted work first; None when nobody's would. Unlocked, changes nothing."""
-    return preempt.find_victims(request=request, evictable=evictable, rules=rules, now=now)
-
-
-@_whole_fleet
-def give_notice(*, lease_ids: Sequence[UUID], ends_at: datetime, reason: str, now: datetime) -> list[LeaseView]:
-    """tx. All of them end by then, and their agents are told why; a second notice changes nothing. Raises LeaseLost."""
-    leases = preempt.give_notice(lease_ids=lease_ids, ends_at=ends_at, reason=reason, now=now)
-    return [lease_rows.view_of(lease) for lease in leases]
-
-
-@_whole_fleet
-def withdraw_notice(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> LeaseView:
-    """tx. It keeps running until `ends_at`. Raises LeaseLost when it is too late, DoesNotFit when the room is gone."""
-    return lease_rows.view_of(preempt.withdraw_notice(lease_id=lease_id, ends_at=ends_at, now=now))
+# Frozen values in and out already: see allocator/services/preempt.py.
+find_victims = _whole_fleet(preempt.find_victims)
+give_notice = _whole_fleet(preempt.give_notice)
+withdraw_notice = _whole_fleet(preempt.withdraw_notice)
+throttled_permille = _whole_fleet(delivered.throttled_permille)
 
 
 @_whole_fleet

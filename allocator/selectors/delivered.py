@@ -59,6 +59,18 @@ def used_permille_s(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -
     return int(windows.aggregate(total=Sum("used_permille_s"))["total"] or 0)
 
 
+def throttled_permille(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -> int | None:
+    """How much of the time of the windows that start in [starts_at, ends_at) the slice was held back at its share.
+
+    None when no window tells. Threads that wait side by side can add up to more than the time: 1000 is the most.
+    """
+    windows = UsageWindow.objects.filter(
+        lease_id=lease_id, window_start__gte=starts_at, window_start__lt=ends_at, throttled_ms__isnull=False
+    )
+    sums = windows.aggregate(throttled=Sum("throttled_ms"), seconds=Sum("window_s"))
+    return None if not sums["seconds"] else min(int(sums["throttled"]) // int(sums["seconds"]), 1000)
+
+
 def unread_spans(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -> list[tuple[datetime, datetime]]:
     """Where windows were measured that could not tell the use, within [starts_at, ends_at): in order, joined."""
     windows = UsageWindow.objects.filter(

@@ -15,11 +15,13 @@ from allocator.engine import preempt
 from allocator.errors import LeaseLost
 from allocator.locks import lock_device, lock_lease
 from allocator.models import Lease
+from allocator.selectors.leases import view_of
 from allocator.services._move import change, note
 from allocator.services._snapshot import ask_of, read_fleet, to_instant
 from allocator.services.resize import RESIZABLE, set_end
 from plumbing.db import transaction_required
 from vxpu.eviction import Evictable, EvictionPlan, EvictionRequest, EvictionRules
+from vxpu.market import LeaseView
 
 _MICROSECOND = timedelta(microseconds=1)
 _MICROSECONDS = 1_000_000
@@ -41,8 +43,8 @@ def find_victims(
 
 
 @transaction_required
-def give_notice(*, lease_ids: Sequence[UUID], ends_at: datetime, reason: str, now: datetime) -> list[Lease]:
-    """Every lease ends by `ends_at`, and its agent is told at once. A second notice changes nothing: the first stands.
+def give_notice(*, lease_ids: Sequence[UUID], ends_at: datetime, reason: str, now: datetime) -> list[LeaseView]:
+    """tx. Every lease ends by `ends_at`, and its agent is told at once. A second notice changes nothing.
 
     Raises LeaseLost for one that does not run any more: then none is given.
     """
@@ -55,22 +57,22 @@ def give_notice(*, lease_ids: Sequence[UUID], ends_at: datetime, reason: str, no
                 lease = set_end(lease_id=lease.pk, ends_at=ends_at, now=now)  # noqa: PLW2901 - as it is now
             change(lease=lease, notice_at=now, notice_reason=reason)
             note(lease=lease, from_state=lease.state, actor="marketplace", reason=f"notice: {reason}", now=now)
-    return leases
+    return [view_of(lease) for lease in _lock_all(lease_ids)]
 
 
 @transaction_required
-def withdraw_notice(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> Lease:
-    """The lease keeps running, to its old end. Raises LeaseLost when it is too late, DoesNotFit when the room after
+def withdraw_notice(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> LeaseView:
+    """tx. The lease keeps running, to its old end. Raises LeaseLost when it is too late, DoesNotFit when the room after
     the notice's end was taken by somebody else."""
     (lease,) = _lock_all([lease_id])
     if lease.notice_at is None:
-        return lease
+        return view_of(lease)
     if lease.state not in RESIZABLE or (lease.ends_at is not None and lease.ends_at <= now):
         raise LeaseLost(f"Lease {lease.pk} is ending.", suggestion="It is placed again from the queue.")
     lease = set_end(lease_id=lease_id, ends_at=ends_at, now=now)
     change(lease=lease, notice_at=None, notice_reason="")
     note(lease=lease, from_state=lease.state, actor="marketplace", reason="the notice was taken back", now=now)
-    return lease
+    return view_of(lease)
 
 
 @transaction_required
