@@ -15,7 +15,7 @@ seed of its own, so the same history always teaches the same.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +32,17 @@ PRIOR_ASKS = 20.0
 PROGRAMMES = 16
 # Spread of the shaken demand: sigma of a log-normal factor.
 SHAKE = 0.3
-# Sizes rarer than this among shares, and all beyond the most frequent, do not enter the programme: it is bounded.
+# Sizes rarer than this among shares do not count. Sizes are rounded up to the first of these grids on which a device
+# can be filled in no more than so many ways: that bounds the programmes.
 RARE = 0.0005
-SIZES = 32
-PATTERNS = 20_000
+GRIDS = (1, 10, 20, 50)
+PATTERNS = 2_000
 # No model is dearer than this many times its size, in thousandths.
 DEAREST = 9_000
 
 
 def learn(history: Iterable[Seen], supply: Supply) -> Lessons:
-    """Deterministic, and bounded in time: at most `PROGRAMMES` linear programmes of `SIZES` unknowns."""
+    """Deterministic, and bounded in time: `PROGRAMMES` linear programmes of at most `PATTERNS` rows."""
     seen = [one for one in history if one.weight > 0]
     return Lessons(
         values=_values(seen), cores_per_device=_cores_per_device(seen, supply), scarcity=_scarcity(seen, supply)
@@ -53,24 +54,23 @@ def _values(seen: Sequence[Seen]) -> tuple[int, ...]:
     for shape, weight in seen:
         if shape.devices == 1 and 0 < shape.share < WHOLE:
             weights[shape.share] += weight
-    total = sum(weights.values())
     known = sum(weight for shape, weight in seen if shape.devices)
     trust = known / (known + PRIOR_ASKS)
-    frequent = sorted((size for size in weights if weights[size] >= RARE * total), key=lambda size: -weights[size])
-    sizes = sorted(frequent[:SIZES], reverse=True)
-    learned = _mean_table(sizes, np.array([weights[size] for size in sizes]))
+    learned = _mean_table(weights)
     mixed = trust * learned + (1.0 - trust) * np.array(LINEAR)
     found = np.maximum.accumulate(np.rint(mixed).astype(np.int64))
     return tuple(found.tolist())
 
 
-def _mean_table(sizes: Sequence[int], demand: Floats) -> Floats:
-    """(1001,) thousandths. Without shares only a whole device is worth anything."""
+def _mean_table(weights: Mapping[int, float]) -> Floats:
+    """(1001,) thousandths, from weights by share. Without shares only a whole device is worth anything."""
     mean = np.zeros(WHOLE + 1)
     mean[WHOLE] = WHOLE
-    if not sizes:
+    if not weights:
         return mean
-    patterns = csr_matrix(np.array(_patterns(sizes), np.float64))
+    demand_of, patterns = _programme(weights)
+    sizes, demand = list(demand_of), np.array(list(demand_of.values()))
+    mean[:] = 0.0
     rng = np.random.default_rng(1)
     mean[:] = 0.0
     for _ in range(PROGRAMMES):
@@ -82,19 +82,31 @@ def _mean_table(sizes: Sequence[int], demand: Floats) -> Floats:
     return mean
 
 
+def _programme(weights: Mapping[int, float]) -> tuple[dict[int, float], csr_matrix]:
+    """Demand by size, sizes descending, and the ways to fill a device (one a row, a column for each size)."""
+    least = RARE * sum(weights.values())
+    for grid in GRIDS:
+        demand: dict[int, float] = defaultdict(float)
+        for share in sorted(weights, reverse=True):
+            if weights[share] >= least:
+                demand[min(WHOLE, -(-share // grid) * grid)] += weights[share]
+        patterns = _patterns(list(demand))
+        if len(patterns) <= PATTERNS:
+            break
+    return demand, csr_matrix(np.array(patterns, np.float64))
+
+
 def _patterns(sizes: Sequence[int]) -> list[list[int]]:
-    """Every way to fill a device with shares (sizes descending) to which no share can be added, up to `PATTERNS`."""
+    """Every way to fill a device with shares (sizes descending) to which none can be added; stops at one too many."""
     found: list[list[int]] = []
 
     def fill(at: int, left: int, counts: list[int]) -> None:
-        if len(found) >= PATTERNS:
-            return
         if at == len(sizes) - 1 or left < sizes[-1]:
-            rest = [left // sizes[at]] + [0] * (len(sizes) - at - 1)
-            found.append(counts + rest)
+            found.append([*counts, left // sizes[at], *[0] * (len(sizes) - at - 1)])
             return
         for count in range(left // sizes[at], -1, -1):
-            fill(at + 1, left - count * sizes[at], [*counts, count])
+            if len(found) <= PATTERNS:
+                fill(at + 1, left - count * sizes[at], [*counts, count])
 
     fill(0, WHOLE, [])
     return found

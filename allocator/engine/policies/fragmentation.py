@@ -22,8 +22,9 @@ from allocator.engine.mix import WHOLE
 from allocator.engine.view import Flags, View, at
 
 # The one set of weights, in thousandths.
+STRANDED = 1300
 TIGHT = 200
-SCARCE = 1000
+SCARCE = 1300
 # The unit in which places differ, in thousandths of a device.
 TIE = 50
 
@@ -63,8 +64,8 @@ class Fragmentation:
         cores = at(view.cores, rows)[:, None]
         before = total - cores * WHOLE // per_device
         after = total - (cores - ask.cores_milli) * WHOLE // per_device - lost
-        stranded: Ints = np.maximum(before, 0) - np.maximum(after, 0)
-        return stranded
+        less: Ints = np.maximum(before, 0) - np.maximum(after, 0)
+        return less * STRANDED // WHOLE
 
     def _scarce(self, view: View, ask: Ask, rows: Ints, fits: Flags) -> Ints:
         asked = ask.devices * (WHOLE if ask.whole else ask.permille) * SCARCE // WHOLE
