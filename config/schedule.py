@@ -24,6 +24,8 @@ BEAT: dict[str, dict[str, Any]] = {
     "rate-dirty": every(2, "marketplace.tasks.rate_dirty", "market"),
     "reconcile-reservations": every(10, "marketplace.tasks.reconcile_reservations", "market"),
     "place-queued": every(10, "marketplace.tasks.place_queued", "market"),
+    "estimate-queue": every(20, "marketplace.tasks.estimate_queue", "market"),
+    "forget-use": every(60, "marketplace.tasks.forget_use", "market"),
     "offer-earlier-starts": every(15, "marketplace.tasks.offer_earlier_starts", "market"),
     "purge-quotes": every(3600, "marketplace.tasks.purge_quotes", "market"),
     "close-due-periods": every(300, "billing.tasks.close_due_periods", "billing"),

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from marketplace.services import decay, estimate, offer_earlier, queue, quote, rate, reconcile, relocate
 from marketplace.services import fail_over as fail_over_all
-from marketplace.services import offer_earlier, queue, quote, rate, reconcile, relocate
 from plumbing.tasks import task
 
 QUEUE = "market"
@@ -42,6 +42,18 @@ def rate_dirty(**_: Any) -> None:
 def place_queued(**_: Any) -> None:
     """Room may have come: give it to who has waited longest."""
     queue.place_queued(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def estimate_queue() -> None:
+    """When each wish in line would start."""
+    estimate.estimate_queue(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def forget_use() -> None:
+    """Count what was held since the last time, and forget by halves: what fair share goes by."""
+    decay.bring_up(now=timezone.now())
 
 
 @task(queue=QUEUE)

@@ -49,7 +49,7 @@ class Kept(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stand:
     """`fits`: it starts as wished. Else `counts` of the constraints, and the room that is `kept` for it, if any, which
-    begins at `starts`."""
+    begins at `starts` (None while it collects)."""
 
     id: UUID
     fits: bool
@@ -97,9 +97,8 @@ class _Line:
         kept = self._keep_clear(one)
         if kept:
             self._heads.extend(one.asks)
-        return Stand(
-            id=one.id, fits=False, counts=counts, kept=tuple(kept), starts=kept[0].taken.starts if kept else None
-        )
+        starts = kept[0].taken.starts if kept and kept[0].taken.starts > one.asks[0].starts else None
+        return Stand(id=one.id, fits=False, counts=counts, kept=tuple(kept), starts=starts)
 
     def _ranker(self, ask: Ask) -> Ranker:
         window = (ask.starts, ask.ends)

@@ -238,8 +238,7 @@ VXPU_FAIR_HALF_LIFE_S = _env.integer("VXPU_FAIR_HALF_LIFE_S", 7 * 86_400)
 VXPU_RETRY_FIRST_S = _env.integer("VXPU_RETRY_FIRST_S", 10)
 VXPU_RETRY_MOST_S = _env.integer("VXPU_RETRY_MOST_S", 900)
 VXPU_ACTIVATION_TRIES = _env.integer("VXPU_ACTIVATION_TRIES", 5)
-# How often the start of each wish is estimated, for how many of them, and with how many replays of the calendar.
-VXPU_ESTIMATE_S = _env.integer("VXPU_ESTIMATE_S", 20)
+# For how many wishes the start is estimated, and with how many replays of the calendar.
 VXPU_ESTIMATE_WISHES = _env.integer("VXPU_ESTIMATE_WISHES", 500)
 VXPU_ESTIMATE_REPLAYS = _env.integer("VXPU_ESTIMATE_REPLAYS", 20)
 VXPU_LATE_LIMIT_S = _env.integer("VXPU_LATE_LIMIT_S", 86_400)

@@ -19,6 +19,7 @@ from marketplace.errors import NoPrice, QuotaExceeded
 from marketplace.models import Meter, Reach
 from marketplace.rating import agreed, spans
 from marketplace.rating.items import Rate
+from marketplace.services import beside
 from marketplace.services._booking import Terms
 from marketplace.services._pricing import cost_of, freeze, hourly
 from marketplace.services._quota import QuotaLeft, judge_quota, quota_left, quota_use
@@ -102,7 +103,7 @@ def evaluate(terms: Terms, *, now: datetime) -> Evaluation:
 def _find_device(terms: Terms, *, now: datetime) -> tuple[DeviceView | None, DoesNotFit | None]:
     """The device that a purchase would try first; else the refusal, with the device of the nearest way if there is."""
     try:
-        best = allocator.propose(wish=terms.wish, now=now)[0]
+        best = beside.propose(wish=terms.wish, now=now)[0]
     except DoesNotFit as error:
         ways = error.data.get("alternatives")
         names = [way["device"] for way in ways] if isinstance(ways, list) else []

@@ -9,6 +9,7 @@ from uuid import UUID
 from allocator import facade as allocator
 from marketplace import locks
 from marketplace.models import TAKES_CAPACITY, Reservation, ReservationState
+from marketplace.services import retry
 from marketplace.services._evictions import note_evicted
 from marketplace.services._transition import SYSTEM, move
 from plumbing import db
@@ -31,6 +32,8 @@ _ONWARD: dict[ReservationState, dict[ReservationState, ReservationState]] = {
         S.PREEMPTING: S.ENDING, S.MOVING: S.ENDING, S.ENDING: S.COMPLETED,
     },
     S.PREEMPTED: {S.PREEMPTING: S.PREEMPTED},
+    # A slice that never ran, of a wish that had waited in line: it waits again.
+    S.QUEUED: {S.CONFIRMED: S.ACTIVATING, S.ACTIVATING: S.QUEUED},
     S.MOVING: {
         S.CONFIRMED: S.MOVING, S.ACTIVATING: S.MOVING, S.ACTIVE: S.MOVING, S.SUSPENDED: S.MOVING,
         S.ENDING: S.FAILED, S.PREEMPTING: S.FAILED,
@@ -85,6 +88,8 @@ def _how_it_ended(row: Reservation, lease: LeaseView) -> tuple[ReservationState,
     in_time = row.ends_at is not None and ended_at is not None and ended_at >= row.ends_at
     if row.released_at is not None or (in_time and lease.ready_at is not None):
         return S.COMPLETED, lease.end_reason or "ended"
+    if retry.may_try_again(row, lease):
+        return S.QUEUED, lease.end_reason or "the slice ended by itself"
     return S.FAILED, lease.end_reason or "the slice ended by itself"
 
 
@@ -94,11 +99,16 @@ def walk(row: Reservation, target: ReservationState, *, lease: LeaseView, reason
     moved = False
     while row.state != target:
         state = ReservationState(row.state)
-        step = S.FAILED if target == S.FAILED else _ONWARD[target].get(state)
+        lost = target == S.FAILED or (target == S.QUEUED and state not in _ONWARD[S.QUEUED])
+        step = S.FAILED if lost else _ONWARD[target].get(state)
         if step is None:
             return moved
         if state == S.ACTIVATING and step == S.ENDING and lease.ready_at is not None:
             step = S.ACTIVE  # it ran, even if nobody told us in time
+        if step == S.QUEUED:
+            if retry.queue_again(row, reason=reason, now=now):
+                return True
+            step = S.FAILED
         changes: dict[str, Any] = {}
         if step in {S.COMPLETED, S.FAILED}:
             changes = {"ended_at": lease.ended_at or now, "end_reason": reason[:80]}

@@ -13,7 +13,7 @@ from billing import facade as billing
 from marketplace.errors import QuoteExpired, WrongPeriod
 from marketplace.events import ReservationConfirmed
 from marketplace.models import EVERYWHERE, Quote, Reach, Reservation, ReservationState
-from marketplace.services import queue, quote
+from marketplace.services import beside, queue, quote
 from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota
 from marketplace.services.evaluate import Evaluation, read_terms
@@ -82,11 +82,11 @@ def _place(*, terms: Terms, now: datetime) -> Reservation:
 def _candidates(terms: Terms, *, now: datetime) -> list[Candidate]:
     """With a quote: the quoted device, else those that are the same to the buyer; another one has other terms."""
     if terms.quote is None or terms.quote.device_id is None:
-        return allocator.propose(wish=terms.wish, now=now)
+        return beside.propose(wish=terms.wish, now=now)
     try:
-        return allocator.propose(wish=replace(terms.wish, device_id=terms.quote.device_id), now=now)
+        return beside.propose(wish=replace(terms.wish, device_id=terms.quote.device_id), now=now)
     except DoesNotFit:
-        return _the_same(allocator.propose(wish=terms.wish, now=now), quote_row=terms.quote)
+        return _the_same(beside.propose(wish=terms.wish, now=now), quote_row=terms.quote)
 
 
 def _the_same(candidates: Sequence[Candidate], *, quote_row: Quote) -> list[Candidate]:

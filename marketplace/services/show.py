@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -18,7 +18,7 @@ from marketplace.models.price import ANY_SKU
 from marketplace.rating import agreed, spans
 from marketplace.rating.items import NoRate, Rate, rate_at
 from marketplace.services._pricing import LONG_AGO, hourly
-from marketplace.services.queue import Position, position_of
+from marketplace.services.position import Position, positions
 from marketplace.services.rate import is_unrated
 from marketplace.services.wish import slice_of
 from vxpu.market import LeaseView
@@ -70,10 +70,12 @@ def show(rows: Sequence[Reservation], *, now: datetime) -> list[Shown]:
     sources = [placement.lease_id for placed in placements.values() for placement in placed]
     charged = {found.source: found for found in billing.charged_so_far(sources=sources)} if sources else {}
     prices = _prices_for(rows, placements, now=now)
+    places = positions(rows, now=now)
     shown = []
     for row in rows:
         lease = None if row.lease_id is None else leases.get(row.lease_id)
-        shown.append(_shown(row, lease, placements[row.pk], charged, prices, now=now))
+        seen = _shown(row, lease, placements[row.pk], charged, prices, now=now)
+        shown.append(replace(seen, position=places.get(row.pk)))
     return shown
 
 
@@ -96,7 +98,7 @@ def _shown(
         row=row,
         lease=lease,
         placement=current,
-        position=position_of(row),
+        position=None,
         per_hour=None if exact is None else billing.round_fine(exact, row.currency),
         cost=None if current is None else _cost(row, lease, placed, charged, exact, now=now),
         price_terms=terms_of(row),

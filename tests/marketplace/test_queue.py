@@ -75,7 +75,7 @@ def test_a_short_wish_may_pass_only_if_it_delays_nobody(node: Node) -> None:
 
 def test_the_place_in_line_is_a_range(full: Reservation) -> None:
     rows = [wait(), wait(ends_at=None), wait(device_kind="nvidia")]
-    places = [queue.position_of(fresh(row)) for row in rows]
+    places = [queue.position_of(fresh(row), now=NOON) for row in rows]
     assert [(place.best, place.worst) for place in places if place] == [(1, 1), (2, 2), (1, 1)]
 
 
