@@ -17,7 +17,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from allocator.engine.draft import Draft, NotPlaced
-from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, Taken
+from allocator.engine.fleet import FOREVER, Ask, Card, Taken
 from allocator.engine.gang import Together, place_gang
 from allocator.engine.later import earliest, is_sellable
 from allocator.engine.policies import POLICIES
@@ -58,9 +58,9 @@ class Stand:
     counts: dict[str, int] = field(default_factory=dict)
 
 
-def line_up(fleet: Fleet, queue: Iterable[Waiting]) -> list[Stand]:
-    """One answer a wish, in the order given."""
-    line = _Line(Draft.of(fleet))
+def line_up(draft: Draft, queue: Iterable[Waiting]) -> list[Stand]:
+    """One answer a wish, in the order given. What starts, and what is kept, is in the draft then."""
+    line = _Line(draft)
     return [line.stand(one) for one in queue]
 
 

@@ -14,7 +14,8 @@ from allocator.engine.fleet import FOREVER, Taken
 from allocator.engine.gang import Together
 from allocator.models import Device
 from allocator.selectors.devices import devices
-from allocator.services._snapshot import ask_of, from_instant, read_fleet, to_instant
+from allocator.services._picture import PICTURE
+from allocator.services._snapshot import ask_of, from_instant, to_instant
 from vxpu.market import FleetSize, GuessedEnds, KeptRoom, QueuedWish, Standing, StartEstimate
 from vxpu.slices import Period, Slice
 
@@ -24,15 +25,16 @@ LOOKS = 400_000
 
 def line_up(*, queue: Sequence[QueuedWish], now: datetime) -> list[Standing]:
     """Who starts now, in the order given, and the room that is kept clear for the first who must wait."""
-    fleet = read_fleet(from_at=now, now=now)
-    return [_standing(stand) for stand in lineup.line_up(fleet, [_waiting(one) for one in queue])]
+    with PICTURE.look(now=now) as seen:
+        return [_standing(stand) for stand in lineup.line_up(seen.draft, [_waiting(one) for one in queue])]
 
 
 def estimate_starts(
     *, queue: Sequence[QueuedWish], guesses: Sequence[GuessedEnds], now: datetime
 ) -> list[StartEstimate]:
     """P50 and P90 of each start over the replays of the calendar, one for each of the guesses (at least one)."""
-    fleet = read_fleet(from_at=now, now=now)
+    with PICTURE.look(now=now) as seen:
+        fleet = seen.draft.fleet()
     waiting = [_waiting(one) for one in queue]
     shapes = {replace(ask, starts=0) for one in waiting for ask in one.asks}
     affordable = max(1, LOOKS // max(1, len(shapes) * len(fleet.cards)))

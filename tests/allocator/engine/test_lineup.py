@@ -34,7 +34,7 @@ def wait(number: int, permille: int = 1000, length: int = 10, **over: Any) -> Wa
 
 
 def told(fleet: Fleet, *queue: Waiting) -> list[int | bool | None]:
-    return [True if one.fits else one.starts for one in line_up(fleet, queue)]
+    return [True if one.fits else one.starts for one in line_up(Draft.of(fleet), queue)]
 
 
 def test_a_short_wish_passes_beside_the_heads_room_and_a_long_one_does_not() -> None:
@@ -55,7 +55,7 @@ def test_only_the_head_of_those_that_compete_has_room_kept() -> None:
 def test_two_gangs_of_a_hundred_on_a_hundred_devices_do_not_lock_each_other() -> None:
     fleet = Fleet.of(card(number) for number in range(1, 101))
     gangs = [wait(number, members=100, together=Together.DEVICES) for number in (1, 2)]
-    first, second = line_up(fleet, gangs)
+    first, second = line_up(Draft.of(fleet), gangs)
     assert (first.fits, second.fits, second.starts, len(second.kept)) == (True, False, 10, 100)
 
 
@@ -63,15 +63,15 @@ def test_an_elder_without_an_end_in_sight_collects_on_one_device() -> None:
     fleet = Fleet.of([card(1, taken(FOREVER, 600, 1)), card(2, taken(FOREVER, 300, 2))])
     assert told(fleet, wait(1), wait(2, 400)) == [None, True]
     elder = wait(1, collects=True)
-    stand, _, behind = line_up(fleet, [elder, wait(2, 400), wait(3, 400)])
+    stand, _, behind = line_up(Draft.of(fleet), [elder, wait(2, 400), wait(3, 400)])
     assert (stand.fits, [kept.device_id.int for kept in stand.kept], behind.fits) == (False, [2], False)
-    again = line_up(fleet, [replace(elder, collect_on=UUID(int=1))])[0]
+    again = line_up(Draft.of(fleet), [replace(elder, collect_on=UUID(int=1))])[0]
     assert [kept.device_id.int for kept in again.kept] == [1]
 
 
 def test_the_reason_is_counted_over_the_devices() -> None:
     fleet = Fleet.of([card(1, taken(20, 900)), card(2, kind="nvidia")])
-    assert line_up(fleet, [wait(1)])[0].counts == {"memory_and_compute": 1, "other_kind": 1}
+    assert line_up(Draft.of(fleet), [wait(1)])[0].counts == {"memory_and_compute": 1, "other_kind": 1}
 
 
 lengths = st.sampled_from([1, 5, 20, FOREVER])
