@@ -115,7 +115,7 @@ def test_what_waits_in_line_has_no_size_or_end_to_change(ada: Buyer) -> None:
         resize.resize(**who(row), memory_mib=1, share_permille=1)
     with pytest.raises(WrongState):
         extend.extend(**who(row), ends_at=NOON + 2 * HOUR)
-    assert queue.position_of(fresh(row)) is not None
+    assert queue.position_of(fresh(row), now=NOON) is not None
 
 
 def test_an_unknown_reservation_is_not_found(node: Node) -> None:
