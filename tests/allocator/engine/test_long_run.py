@@ -203,9 +203,9 @@ def live(seed: int, steps: int) -> Life:
 
 
 def test_a_life_at_random_keeps_its_books() -> None:
-    life = live(1, 120)
+    life = live(1, 200)
     assert len(life.done) == 9, life.done
-    again = live(1, 120)
+    again = live(1, 200)
     assert again.draft.fleet() == life.draft.fleet()
 
 
