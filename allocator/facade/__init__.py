@@ -6,10 +6,8 @@ rows. Functions marked "tx" want the caller's transaction (`plumbing.db.transact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from functools import wraps
-from typing import ParamSpec, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -23,32 +21,28 @@ from allocator.errors import (
     LeaseMoving,
     MoveChanged,
 )
+from allocator.facade.lost import book_all, find_devices, find_places, hand_over_standby, list_lost, watch_nodes
+from allocator.facade.scope import whole_fleet
 from allocator.selectors import delivered, devices, maintenance, moves, nodes
 from allocator.selectors import leases as lease_rows
 from allocator.selectors.health import health_of
 from allocator.services import (
     dirty,
-    fail_over,
     hold,
     lease_token,
     line,
     place,
-    place_many,
     preempt,
     relocate,
-    standby,
     timeline,
-    watch,
 )
 from allocator.services import outlook as outlooks
 from allocator.services import release as releasing
 from allocator.services import resize as resizing
 from plumbing.feed import Place
-from plumbing.rowsec import system_scope
 from vxpu.market import (
     CalendarRow,
     Candidate,
-    Claim,
     DeviceView,
     DirtyHour,
     FleetSize,
@@ -71,77 +65,18 @@ from vxpu.market import (
 from vxpu.slices import Slice
 
 __all__ = [
-    "CannotMove",
-    "DoesNotFit",
-    "HoldLapsed",
-    "IllegalPeriod",
-    "LeaseLost",
-    "LeaseMoving",
-    "MoveChanged",
-    "book",
-    "book_all",
-    "cancel_move",
-    "check_end",
-    "check_resize",
-    "confirm",
-    "device_idle",
-    "estimate_starts",
-    "fail_move",
-    "fence",
-    "find_devices",
-    "find_places",
-    "find_victims",
-    "fleet_size",
-    "get_device",
-    "get_lease",
-    "get_move",
-    "give_notice",
-    "hand_over_standby",
-    "health_score",
-    "is_spare",
-    "issue_lease_token",
-    "line_up",
-    "list_calendar",
-    "list_devices",
-    "list_lease_news",
-    "list_leases",
-    "list_lost",
-    "list_maintenance",
-    "list_moves",
-    "list_moves_to_switch",
-    "list_node_events",
-    "metered_phases",
-    "outlook",
-    "propose",
-    "release",
-    "resize",
-    "set_end",
-    "switch_move",
-    "take_dirty_hours",
-    "throttled_permille",
-    "unread_spans",
-    "usage_report",
-    "used_permille_s",
-    "watch_nodes",
-    "withdraw_notice",
-]
-
-P = ParamSpec("P")
-R = TypeVar("R")
+    "CannotMove", "DoesNotFit", "HoldLapsed", "IllegalPeriod", "LeaseLost", "LeaseMoving", "MoveChanged", "book",
+    "book_all", "cancel_move", "check_end", "check_resize", "confirm", "device_idle", "estimate_starts",
+    "fail_move", "fence", "find_devices", "find_places", "find_victims", "fleet_size", "get_device", "get_lease",
+    "get_move", "give_notice", "hand_over_standby", "health_score", "is_spare", "issue_lease_token", "line_up",
+    "list_calendar", "list_devices", "list_lease_news", "list_leases", "list_lost", "list_maintenance",
+    "list_moves", "list_moves_to_switch", "list_node_events", "metered_phases", "outlook", "propose", "release",
+    "resize", "set_end", "switch_move", "take_dirty_hours", "throttled_permille", "unread_spans", "usage_report",
+    "used_permille_s", "watch_nodes", "withdraw_notice",
+]  # fmt: skip
 
 
-def _whole_fleet(function: Callable[P, R]) -> Callable[P, R]:
-    """A tenant's request may not see the operator's devices or other tenants' calendars; placing must."""
-
-    @wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        with system_scope():
-            return function(*args, **kwargs)
-
-    return run
-
-
-@_whole_fleet
+@whole_fleet
 def propose(*, wish: Wish, now: datetime, kept: Sequence[KeptRoom] = ()) -> list[Candidate]:
     """The best devices for the wish, best first, on an unlocked snapshot, beside rooms that are `kept` for others.
 
@@ -150,14 +85,14 @@ def propose(*, wish: Wish, now: datetime, kept: Sequence[KeptRoom] = ()) -> list
     return place.propose(wish=wish, now=now, kept=kept)
 
 
-@_whole_fleet
+@whole_fleet
 def line_up(*, queue: Sequence[QueuedWish], now: datetime) -> list[Standing]:
     """Who of a queue starts now, in the order given, and the room that is kept clear for the first who must wait. One
     snapshot for all; takes nothing."""
     return line.line_up(queue=queue, now=now)
 
 
-@_whole_fleet
+@whole_fleet
 def estimate_starts(
     *, queue: Sequence[QueuedWish], guesses: Sequence[GuessedEnds], now: datetime
 ) -> list[StartEstimate]:
@@ -165,13 +100,13 @@ def estimate_starts(
     return line.estimate_starts(queue=queue, guesses=guesses, now=now)
 
 
-@_whole_fleet
+@whole_fleet
 def fleet_size() -> FleetSize:
     """Compute and memory of all devices that can be sold."""
     return line.fleet_size()
 
 
-@_whole_fleet
+@whole_fleet
 def book(
     *,
     tenant_id: UUID,
@@ -194,113 +129,68 @@ def book(
     return lease_rows.view_of(lease)
 
 
-@_whole_fleet
-def watch_nodes(*, now: datetime) -> int:
-    """Nodes that fell silent go offline, and what they ran is given up once their agents have closed the gates.
-
-    Returns how many leases were given up: they are LOST, and their owners should `find_places` and `book_all`.
-    """
-    watch.mark_unreachable(now=now)
-    return fail_over.give_up(now=now)
-
-
-@_whole_fleet
-def list_lost(*, since: datetime) -> list[LeaseView]:
-    """Leases that were given up from `since` on, by id."""
-    return [lease_rows.view_of(lease) for lease in lease_rows.list_lost(since=since)]
-
-
-@_whole_fleet
-def find_places(*, wishes: Mapping[UUID, Wish], tenants: Mapping[UUID, UUID], now: datetime) -> list[Claim]:
-    """For what was lost, by owner in order of seniority: claims that fit all together on one unlocked snapshot.
-
-    Owners for whom there is no room have none.
-    """
-    found = place_many.find_places(wishes=wishes, now=now)
-    return [
-        Claim(
-            owner=owner, tenant_id=tenants[owner], wish=wishes[owner], place=place_many.candidate_of(spot),
-            standby=spot.standby,
-        )
-        for owner, spot in found.items()
-    ]  # fmt: skip
-
-
-@_whole_fleet
-def book_all(*, claims: Sequence[Claim], now: datetime) -> tuple[dict[UUID, LeaseView], dict[UUID, str]]:
-    """tx. Leases and refusals by owner; a refusal loses no other claim. Devices stay locked until the commit."""
-    booked = place_many.book_all(claims=claims, now=now, operator_tenant=settings.VXPU_OPERATOR_TENANT)
-    return {owner: lease_rows.view_of(lease) for owner, lease in booked.leases.items()}, booked.refusals
-
-
-@_whole_fleet
-def hand_over_standby(*, used: Collection[UUID], now: datetime) -> None:
-    """Nodes that stood by and were filled are for sale from now on; as many lost ones stand by when they come back."""
-    standby.hand_over(used=used, now=now)
-
-
-@_whole_fleet
+@whole_fleet
 def confirm(*, lease_id: UUID, now: datetime) -> LeaseView:
     """tx. HELD -> ASSIGNED, idempotent. Raises HoldLapsed, LeaseLost."""
     return lease_rows.view_of(hold.confirm(lease_id=lease_id, now=now))
 
 
-@_whole_fleet
+@whole_fleet
 def release(*, lease_id: UUID, reason: str, now: datetime) -> LeaseView:
     """tx. Idempotent; a running lease drains until its node says that it is gone."""
     return lease_rows.view_of(releasing.release(lease_id=lease_id, reason=reason, now=now))
 
 
-@_whole_fleet
+@whole_fleet
 def fence(*, lease_id: UUID, reason: str, now: datetime) -> LeaseView:
     """tx. An unreachable lease is given up: LOST under a newer token. Raises LeaseLost if its node is heard."""
     return lease_rows.view_of(releasing.fence(lease_id=lease_id, reason=reason, now=now))
 
 
-@_whole_fleet
+@whole_fleet
 def resize(*, lease_id: UUID, slice: Slice, now: datetime) -> LeaseView:  # noqa: A002 - the product's word
     """tx. A new size from the next whole second. Raises DoesNotFit with alternatives, LeaseLost, IllegalPeriod."""
     return lease_rows.view_of(resizing.resize(lease_id=lease_id, slice=slice, now=now))
 
 
-@_whole_fleet
+@whole_fleet
 def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> LeaseView:
     """tx. Extend, shorten or open the end. Raises DoesNotFit, LeaseLost, IllegalPeriod."""
     return lease_rows.view_of(resizing.set_end(lease_id=lease_id, ends_at=ends_at, now=now))
 
 
-@_whole_fleet
+@whole_fleet
 def check_resize(*, lease_id: UUID, slice: Slice, now: datetime) -> datetime:  # noqa: A002 - the product's word
     """When another size would begin; takes nothing. Raises as `resize`."""
     return resizing.check_resize(lease_id=lease_id, slice=slice, now=now)
 
 
-@_whole_fleet
+@whole_fleet
 def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> None:
     """Whether another end would do; takes nothing. Raises as `set_end`."""
     resizing.check_end(lease_id=lease_id, ends_at=ends_at, now=now)
 
 
 # Frozen values in and out already: see allocator/services/preempt.py.
-find_victims = _whole_fleet(preempt.find_victims)
-give_notice = _whole_fleet(preempt.give_notice)
-withdraw_notice = _whole_fleet(preempt.withdraw_notice)
-throttled_permille = _whole_fleet(delivered.throttled_permille)
+find_victims = whole_fleet(preempt.find_victims)
+give_notice = whole_fleet(preempt.give_notice)
+withdraw_notice = whole_fleet(preempt.withdraw_notice)
+throttled_permille = whole_fleet(delivered.throttled_permille)
 
 
-@_whole_fleet
+@whole_fleet
 def get_lease(*, lease_id: UUID) -> LeaseView:
     """Raises NotFound."""
     return lease_rows.view_of(lease_rows.get_lease(lease_id=lease_id))
 
 
-@_whole_fleet
+@whole_fleet
 def list_leases(*, owners: Iterable[UUID]) -> list[LeaseView]:
     """Every lease of these owners, ended ones too, by start."""
     return [lease_rows.view_of(lease) for lease in lease_rows.list_leases(owners=owners)]
 
 
-@_whole_fleet
+@whole_fleet
 def list_lease_news(
     *,
     tenant_id: UUID | None,
@@ -314,16 +204,10 @@ def list_lease_news(
     return [lease_rows.news_view_of(event) for event in found]
 
 
-@_whole_fleet
+@whole_fleet
 def list_devices() -> list[DeviceView]:
     """Devices of active nodes, offline ones too, by id."""
     return devices.list_devices()
-
-
-@_whole_fleet
-def find_devices(*, device_ids: Collection[UUID]) -> dict[UUID, DeviceView]:
-    """Those that there are, by id, without their readings."""
-    return devices.find_devices(device_ids=device_ids)
 
 
 def health_score(*, device: DeviceView, now: datetime) -> int | None:
@@ -331,25 +215,25 @@ def health_score(*, device: DeviceView, now: datetime) -> int | None:
     return health_of(device.readings, now=now).score
 
 
-@_whole_fleet
+@whole_fleet
 def get_device(*, device_id: UUID) -> DeviceView:
     """Raises NotFound."""
     return devices.get_device(device_id=device_id)
 
 
-@_whole_fleet
+@whole_fleet
 def list_maintenance(*, from_at: datetime, to_at: datetime) -> list[MaintenanceView]:
     """Nodes out of service on purpose at some time in [from_at, to_at), by start. A cordon has no period."""
     return [maintenance.view_of(period) for period in maintenance.list_maintenance(from_at=from_at, to_at=to_at)]
 
 
-@_whole_fleet
+@whole_fleet
 def list_node_events(*, before: Place | None, limit: int) -> list[NodeEventView]:
     """Newest first."""
     return [nodes.event_view_of(event) for event in nodes.list_events_before(before=before, limit=limit)]
 
 
-@_whole_fleet
+@whole_fleet
 def list_calendar(
     *,
     from_at: datetime,
@@ -365,74 +249,74 @@ def list_calendar(
     )
 
 
-@_whole_fleet
+@whole_fleet
 def outlook(*, wishes: Sequence[Wish], now: datetime) -> list[Outlook]:
     """For each wish: when it would fit soonest, and what is free over its period. One snapshot, no promise."""
     return outlooks.outlook(wishes=wishes, now=now)
 
 
-@_whole_fleet
+@whole_fleet
 def issue_lease_token(*, lease_id: UUID, now: datetime) -> str:
     """A JWT (vxpu/wire/exec.py) for at most 10 minutes. Raises NotFound, LeaseLost for a lease that does not run."""
     return lease_token.issue_lease_token(lease=lease_rows.get_lease(lease_id=lease_id), now=now)
 
 
-@_whole_fleet
+@whole_fleet
 def metered_phases(*, lease_id: UUID, now: datetime) -> list[Phase]:
     """Delivered time as of `now`, in whole seconds, split at resizes, without the node's silences."""
     return delivered.list_phases(lease=lease_rows.get_lease(lease_id=lease_id), now=now)
 
 
-@_whole_fleet
+@whole_fleet
 def used_permille_s(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -> int:
     """Permille-seconds used in the windows that start in [starts_at, ends_at)."""
     return delivered.used_permille_s(lease_id=lease_id, starts_at=starts_at, ends_at=ends_at)
 
 
-@_whole_fleet
+@whole_fleet
 def unread_spans(*, lease_id: UUID, starts_at: datetime, ends_at: datetime) -> list[tuple[datetime, datetime]]:
     """Within [starts_at, ends_at): where the device could not tell the use. In order, joined."""
     return delivered.unread_spans(lease_id=lease_id, starts_at=starts_at, ends_at=ends_at)
 
 
-@_whole_fleet
+@whole_fleet
 def take_dirty_hours(*, limit: int) -> list[DirtyHour]:
     """tx. Rating buckets in which a fact changed; they come back if the transaction rolls back."""
     return dirty.take_dirty_hours(limit=limit)
 
 
-@_whole_fleet
+@whole_fleet
 def device_idle(*, device_id: UUID, starts_at: datetime, ends_at: datetime) -> IdleReport:
     """From the calendar of delivered time only. dominant + idle - over = 1000 x seconds, exactly."""
     return delivered.device_idle(device_id=device_id, starts_at=starts_at, ends_at=ends_at)
 
 
-@_whole_fleet
+@whole_fleet
 def usage_report(*, lease_id: UUID) -> UsageReport:
     """Every counted window of a lease, with sums. Raises NotFound."""
     lease_rows.get_lease(lease_id=lease_id)
     return delivered.usage_report(lease_id=lease_id)
 
 
-@_whole_fleet
+@whole_fleet
 def get_move(*, move_id: UUID) -> MoveView:
     """Raises NotFound."""
     return moves.move_view_of(moves.get_move(relocation_id=move_id))
 
 
-@_whole_fleet
+@whole_fleet
 def list_moves(*, owners: Iterable[UUID], states: Collection[str] = ()) -> list[MoveView]:
     """Of these owners' leases, oldest first; no states is all."""
     return [moves.move_view_of(move) for move in moves.list_of_owners(owners=owners, states=states)]
 
 
-@_whole_fleet
+@whole_fleet
 def list_moves_to_switch() -> list[MoveView]:
     """Those whose new slice is ready and whose hook is answered, oldest first."""
     return [moves.move_view_of(move) for move in moves.list_ready()]
 
 
-@_whole_fleet
+@whole_fleet
 def switch_move(*, move_id: UUID, now: datetime) -> MoveView:
     """tx. The owner's row is locked, and takes the successor for its lease in this transaction.
 
@@ -443,19 +327,19 @@ def switch_move(*, move_id: UUID, now: datetime) -> MoveView:
     return moves.move_view_of(moves.get_move(relocation_id=move_id))
 
 
-@_whole_fleet
+@whole_fleet
 def cancel_move(*, move_id: UUID, reason: str, now: datetime) -> bool:
     """tx. Up to the switch; False for one that is decided."""
     return relocate.cancel_move(relocation_id=move_id, reason=reason, actor="marketplace", now=now)
 
 
-@_whole_fleet
+@whole_fleet
 def fail_move(*, move_id: UUID, reason: str, now: datetime) -> None:
     """tx. It cannot be switched: the old lease runs on. Idempotent."""
     relocate.fail_move(relocation_id=move_id, reason=reason, now=now)
 
 
-@_whole_fleet
+@whole_fleet
 def is_spare(*, lease_id: UUID) -> bool:
     """A lease that was made to take over another's work and has not: nobody's time."""
     return moves.is_spare(lease_id=lease_id)
