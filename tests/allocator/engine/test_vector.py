@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allocator.engine.calendar import free_spans
 from allocator.engine.draft import Draft, NotPlaced
 from allocator.engine.fit import CONSTRAINTS, constraint_counts, host_refusal, refusal
 from allocator.engine.fleet import FOREVER, Ask, Fleet
@@ -177,3 +178,16 @@ def test_an_impossible_shape_is_refused_with_its_name(fleet: Fleet, ask: Ask, fi
     for card in fleet.cards:
         with pytest.raises(NotPlaced, match="impossible_shape"):
             draft.place(card.device_id, wrong, lease_id=UUID(int=1))
+
+
+@FEW
+@given(fleets(), loads, plain_asks())
+def test_free_spans_are_the_instants_at_which_card_and_host_take_it(fleet: Fleet, wanted: Load, ask: Ask) -> None:
+    now = loaded(fleet, wanted).fleet()
+    machines = {machine.node_id: machine for machine in now.machines}
+    for card in now.cards:
+        machine = machines[card.node_id]
+        spans = free_spans(card, ask, machine)
+        for instant in within(ask.starts, ask.ends):
+            fits = refusal(card, replace(ask, starts=instant, ends=instant + 1), machine) is None
+            assert any(span.starts <= instant < span.ends for span in spans) == fits
