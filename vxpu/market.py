@@ -74,6 +74,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """What a wish may name, each in order."""
+
+    models: tuple[str, ...]
+    pools: tuple[str, ...]
+    sites: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseView:
     """A lease as it stands. `slice` is the size ordered last; `token` is the fencing token."""
 

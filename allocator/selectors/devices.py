@@ -75,6 +75,15 @@ def get_device(*, device_id: UUID) -> DeviceView:
     return view_of(device, reading_of(device))
 
 
+def get_devices(*, device_ids: Collection[UUID]) -> dict[UUID, DeviceView]:
+    """By id, in one read. Raises NotFound if one of them is not there."""
+    found = find_devices(device_ids=device_ids)
+    for device_id in device_ids:
+        if device_id not in found:
+            raise NotFound(f"There is no device {device_id}.")
+    return found
+
+
 def list_segments(*, device_id: UUID, from_at: datetime, to_at: datetime) -> list[Segment]:
     """Live segments of a device that overlap [from_at, to_at), by start."""
     window = TimestamptzRange(from_at, to_at)

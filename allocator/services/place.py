@@ -21,7 +21,7 @@ from allocator.models import Device, Lease
 from allocator.services._no_room import no_room
 from allocator.services._picture import PICTURE, Seen
 from allocator.services._policies import parts_of
-from allocator.services._snapshot import ask_of, read_fleet
+from allocator.services._snapshot import ask_of
 from allocator.services.line import keep_clear
 from plumbing import outbox
 from plumbing.db import transaction_required
@@ -121,8 +121,8 @@ def book(
                 outbox.publish(DesiredChanged(tenant_id=operator_tenant, node_id=lease.node_id))
             return lease
         refusals[refusal] = refusals.get(refusal, 0) + 1
-    fleet = read_fleet(from_at=wish.period.starts_at, now=now, device_id=wish.device_id)
-    error = no_room(fleet=fleet, ask=ask_of(wish))
+    with PICTURE.look(now=now) as seen:
+        error = no_room(fleet=_fleet_for(seen, wish), ask=ask_of(wish))
     if not error.data["constraints"]:  # it fits again in a later snapshot, but the tries are used up
         error.data["constraints"] = refusals
     raise error

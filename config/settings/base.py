@@ -217,6 +217,8 @@ VXPU_PICTURE_AGE_S = _env.integer("VXPU_PICTURE_AGE_S", 60)
 VXPU_PICTURE_PAUSE_S = _env.integer("VXPU_PICTURE_PAUSE_S", 30)
 # Devices whose health score is below take nothing new; 0: none is too ill.
 VXPU_HEALTH_FLOOR = _env.integer("VXPU_HEALTH_FLOOR", 0)
+# How many members a gang may have.
+VXPU_GANG_MOST = _env.integer("VXPU_GANG_MOST", 256)
 # How nodes without a pool are filled, and whether a wish may name another policy for them.
 VXPU_POLICY = _env.text("VXPU_POLICY", "binpack")
 VXPU_POLICY_OVERRIDE = _env.flag("VXPU_POLICY_OVERRIDE", default=True)

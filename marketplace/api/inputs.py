@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from marketplace.api.fields import WholeNumber, nullable
 from marketplace.matching.queue_order import Urgency
-from marketplace.models import LIVE, Meter, ReservationState
+from marketplace.models import LIVE, Meter, ReservationState, Together
 from plumbing.api.fields import Instant, StrictSerializer, TypedId
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,63}$"
@@ -31,7 +31,25 @@ class WishIn(StrictSerializer):
     device_kind = nullable(serializers.CharField, max_length=32)
     device = nullable(TypedId, "dev")
     isolation_at_least = nullable(serializers.CharField, max_length=32)
-    policy = nullable(serializers.CharField, max_length=32)
+    policy = nullable(serializers.CharField, max_length=32, help_text="Where the pool lets a wish choose.")
+    models = serializers.ListField(
+        child=serializers.CharField(max_length=128), required=False, default=list, max_length=32,
+        help_text="Any of these device models; empty is any.",
+    )  # fmt: skip
+    pool = nullable(serializers.CharField, max_length=64)
+    site = nullable(serializers.CharField, max_length=64, help_text="It must be there.")
+    near = nullable(serializers.CharField, max_length=64, help_text="A site: the nearest one that has room is taken.")
+    cores_milli = WholeNumber(
+        required=False, default=0, min_value=0, max_value=10**9,
+        help_text="Thousandths of a processor core of the node beside the device.",
+    )  # fmt: skip
+    host_mib = WholeNumber(
+        required=False, default=0, min_value=0, max_value=2**40, help_text="Main memory of the node, MiB."
+    )
+    copy_permille = WholeNumber(
+        required=False, default=0, min_value=0, max_value=1000,
+        help_text="Part of the link between device and host; 0 is what is left over.",
+    )  # fmt: skip
     preemptible = nullable(
         serializers.BooleanField,
         help_text="It may be taken back for others, after a notice; then it waits again. No, if left out.",
@@ -73,6 +91,17 @@ class ReservationIn(WishIn):
             if beside:
                 raise serializers.ValidationError({name: [said] for name in beside})
         return attrs
+
+
+class GangIn(WishIn):
+    """`count` reservations of one wish, all or none. `together`: on one `node`, in one `rack` or at one `site`, on
+    `devices` of their own anywhere, or `any`where (two may share a device)."""
+
+    count = WholeNumber(min_value=1, max_value=2**15, help_text="How many.")
+    together = serializers.ChoiceField(Together.choices, required=False, default=Together.NODE)
+    name = Name(required=False, default="", help_text="For people; any text.")
+    queue = serializers.BooleanField(required=False, default=False, help_text="Wait in line if nothing fits now.")
+    queue_until = nullable(Instant, help_text="Give up waiting then; a day from now if left out.")
 
 
 class RenameIn(StrictSerializer):

@@ -114,7 +114,10 @@ def _buy_quoted(quote_id: UUID, who: dict[str, Any]) -> Response:
         raise
 
 
-_AS_THEY_ARE = ("device_kind", "isolation_at_least", "policy", "starts_at", "ends_at")
+_AS_THEY_ARE = (
+    "device_kind", "isolation_at_least", "policy", "pool", "site", "near", "cores_milli", "host_mib", "copy_permille",
+    "starts_at", "ends_at",
+)  # fmt: skip
 
 
 def order_in(asked: dict[str, Any], principal: Principal, **more: Any) -> Order:
@@ -123,7 +126,7 @@ def order_in(asked: dict[str, Any], principal: Principal, **more: Any) -> Order:
     return Order(
         tenant_id=principal.tenant_id, project_id=asked["project"], offer_id=asked["offer"],
         memory_mib=size.get("memory_mib"), share_permille=size.get("share_permille"), device_id=asked["device"],
-        preemptible=bool(asked["preemptible"]),
+        preemptible=bool(asked["preemptible"]), models=tuple(asked["models"]),
         **{name: asked[name] for name in _AS_THEY_ARE}, **more,
     )  # fmt: skip
 

@@ -10,6 +10,7 @@ from marketplace.api.availability_views import AvailabilityView
 from marketplace.api.cohort_views import CohortsView, CohortView
 from marketplace.api.cost_views import CostsCsvView, CostsView
 from marketplace.api.event_views import EventsView
+from marketplace.api.gang_views import GangsView, GangView
 
 urlpatterns = [
     path("offers", catalogue.OffersView.as_view()),
@@ -25,6 +26,8 @@ urlpatterns = [
     path("costs.csv", CostsCsvView.as_view()),
     path("events", EventsView.as_view()),
     path("quotes", views.QuotesView.as_view()),
+    path("gangs", GangsView.as_view()),
+    path("gangs/<str:gang>", GangView.as_view()),
     path("reservations", views.ReservationsView.as_view()),
     path("reservations/<str:reservation>", views.ReservationView.as_view()),
     path("reservations/<str:reservation>/events", views.ReservationEventsView.as_view()),

@@ -52,6 +52,13 @@ def draft_of(terms: Terms, *, now: datetime) -> Reservation:
         wanted_device_id=wish.device_id,
         isolation_at_least=wish.isolation_at_least or "",
         policy=wish.policy or "",
+        device_models=list(wish.models),
+        pool=wish.pool or "",
+        site=wish.site or "",
+        near=wish.near or "",
+        cores_milli=wish.cores_milli,
+        host_mib=wish.host_mib,
+        copy_permille=wish.copy_permille,
         priority=order.priority,
         preemptible=order.preemptible,
         currency=terms.currency,
@@ -96,12 +103,26 @@ def take_lease(reservation: Reservation, *, lease: LeaseView, device: DeviceView
 
 
 @db.transaction_required
-def note_placement(reservation: Reservation, *, lease: LeaseView, device: DeviceView, now: datetime) -> None:
-    """Which lease on which device serves the reservation."""
-    placement_of(reservation, lease=lease, device=device, now=now).save(force_insert=True)
+def note_placement(
+    reservation: Reservation,
+    *,
+    lease: LeaseView,
+    device: DeviceView,
+    now: datetime,
+    candidates: Sequence[Candidate] = (),
+) -> None:
+    """Which lease on which device serves the reservation, and why that one: it is one of the candidates."""
+    placement_of(reservation, lease=lease, device=device, now=now, candidates=candidates).save(force_insert=True)
 
 
-def placement_of(reservation: Reservation, *, lease: LeaseView, device: DeviceView, now: datetime) -> Placement:
+def placement_of(
+    reservation: Reservation,
+    *,
+    lease: LeaseView,
+    device: DeviceView,
+    now: datetime,
+    candidates: Sequence[Candidate] = (),
+) -> Placement:
     """The row, not yet written."""
     return Placement(
         tenant_id=reservation.tenant_id,
@@ -113,12 +134,30 @@ def placement_of(reservation: Reservation, *, lease: LeaseView, device: DeviceVi
         device_mib=device.capacity_mib,
         device_simulated=device.simulated,
         booked_from=max(now, reservation.starts_at),
+        why=next((why_of(one) for one in candidates if one.device_id == lease.device_id), None),
         created_at=now,
     )
 
 
+def why_of(candidate: Candidate) -> dict[str, object] | None:
+    """The score that chose it, as plain values. None for one that was not chosen by a score."""
+    if not candidate.policy:
+        return None
+    return {
+        "policy": candidate.policy, "score": candidate.score, "terms": dict(candidate.terms),
+        "fitted": candidate.fitted, "runner_up": candidate.runner_up,
+    }  # fmt: skip
+
+
 @db.transaction_required
-def replace_placement(reservation: Reservation, *, lease: LeaseView, device: DeviceView, now: datetime) -> None:
+def replace_placement(
+    reservation: Reservation,
+    *,
+    lease: LeaseView,
+    device: DeviceView,
+    now: datetime,
+    candidates: Sequence[Candidate] = (),
+) -> None:
     """Close the one before, and note the new one."""
     before = Placement.objects.filter(reservation=reservation, is_current=True).first()
     if before is not None:
@@ -126,4 +165,4 @@ def replace_placement(reservation: Reservation, *, lease: LeaseView, device: Dev
         # A lease that was replaced before its start has never been anybody's time.
         before.booked_until = max(before.booked_from, now)
         before.save(update_fields=["is_current", "booked_until"])
-    note_placement(reservation, lease=lease, device=device, now=now)
+    note_placement(reservation, lease=lease, device=device, now=now, candidates=candidates)

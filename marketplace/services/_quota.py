@@ -55,15 +55,17 @@ def check_quota(
     leave_out: UUID | None = None,
     is_new: bool,
     urgency: str = Urgency.NORMAL,
+    count: int = 1,
 ) -> None:
     """Locks the quota rows, from the root down, so that two requests below one root are judged one after the other.
 
-    `leave_out` is the reservation that is being changed. Raises QuotaExceeded with the figures, QuotaMoved.
+    `leave_out` is the reservation that is being changed; a gang asks for `count` of the piece. Raises QuotaExceeded
+    with the figures, QuotaMoved.
     """
     rows = lock_quotas(tenant_id=tenant_id, project_id=project_id)
-    judge_quota(quota_use(rows, period=period, leave_out=leave_out), piece=piece, is_new=is_new)
+    judge_quota(quota_use(rows, period=period, leave_out=leave_out), piece=piece, is_new=is_new, count=count)
     if is_new:
-        judge_urgency(rows[0], piece=piece, urgency=urgency)
+        judge_urgency(rows[0], piece=piece, urgency=urgency, count=count)
 
 
 @transaction_required
@@ -132,21 +134,21 @@ def _scope_of(row: Quota) -> str:
     return TENANT if row.project_id is None else PROJECT
 
 
-def judge_quota(uses: Sequence[QuotaUse], *, piece: Slice, is_new: bool) -> None:
+def judge_quota(uses: Sequence[QuotaUse], *, piece: Slice, is_new: bool, count: int = 1) -> None:
     """The judgement itself, the same for a purchase and a quote. Raises QuotaExceeded."""
     for use in uses:
         if is_new:
-            _judge_one(use.scope, "reservations", use.max_reservations, use.count, 1)
-        _judge_one(use.scope, "share_permille", use.limit_permille, use.permille, piece.share_permille)
-        _judge_one(use.scope, "memory_mib", use.limit_mib, use.mib, piece.memory_mib)
+            _judge_one(use.scope, "reservations", use.max_reservations, use.count, count)
+        _judge_one(use.scope, "share_permille", use.limit_permille, use.permille, count * piece.share_permille)
+        _judge_one(use.scope, "memory_mib", use.limit_mib, use.mib, count * piece.memory_mib)
 
 
-def judge_urgency(row: Quota, *, piece: Slice, urgency: str) -> None:
+def judge_urgency(row: Quota, *, piece: Slice, urgency: str, count: int = 1) -> None:
     """Who may say "urgent" for how much; `row` is the tenant's. Raises QuotaExceeded."""
     if urgency == Urgency.URGENT:
         most = settings.VXPU_URGENT_PERMILLE if row.urgent_permille is None else row.urgent_permille
         in_use = tree_rows.urgent_permille(tenant_id=row.tenant_id)
-        _judge_one(TENANT, "urgent_permille", most, in_use, piece.share_permille)
+        _judge_one(TENANT, "urgent_permille", most, in_use, count * piece.share_permille)
 
 
 def quota_left(uses: Sequence[QuotaUse]) -> QuotaLeft:
@@ -161,14 +163,16 @@ def quota_left(uses: Sequence[QuotaUse]) -> QuotaLeft:
 
 
 @transaction_required
-def check_wish(*, tenant_id: UUID, project_id: UUID, piece: Slice, period: Period, urgency: str) -> None:
+def check_wish(
+    *, tenant_id: UUID, project_id: UUID, piece: Slice, period: Period, urgency: str, count: int = 1
+) -> None:
     """For a queued wish, which takes nothing yet: a place in the queue, and a size that can ever be allowed."""
     rows = lock_quotas(tenant_id=tenant_id, project_id=project_id)
     for use in quota_use(rows, period=period):
-        _judge_one(use.scope, "reservations", use.max_reservations, use.count, 1)
-        _judge_one(use.scope, "share_permille", use.limit_permille, 0, piece.share_permille)
-        _judge_one(use.scope, "memory_mib", use.limit_mib, 0, piece.memory_mib)
-    judge_urgency(rows[0], piece=piece, urgency=urgency)
+        _judge_one(use.scope, "reservations", use.max_reservations, use.count, count)
+        _judge_one(use.scope, "share_permille", use.limit_permille, 0, count * piece.share_permille)
+        _judge_one(use.scope, "memory_mib", use.limit_mib, 0, count * piece.memory_mib)
+    judge_urgency(rows[0], piece=piece, urgency=urgency, count=count)
 
 
 def _judge_one(scope: str, resource: str, most: int | None, in_use: int, asked: int) -> None:

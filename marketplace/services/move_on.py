@@ -50,4 +50,4 @@ def _place_anew(row: Reservation, *, now: datetime) -> None:
     move(row, back_to, actor=SYSTEM, reason="placed on another device", now=now, lease_id=lease.id,
          device_id=lease.device_id)  # fmt: skip
     device = allocator.get_device(device_id=lease.device_id)
-    replace_placement(row, lease=lease, device=device, now=now)
+    replace_placement(row, lease=lease, device=device, now=now, candidates=candidates)

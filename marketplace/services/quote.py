@@ -64,7 +64,9 @@ def order_of(row: Quote, *, now: datetime) -> Order:
     return Order(
         tenant_id=row.tenant_id, project_id=row.project_id, offer_id=row.offer_id, memory_mib=sizes[0],
         share_permille=sizes[1], device_kind=row.device_kind or None, device_id=row.wanted_device_id,
-        isolation_at_least=row.isolation_at_least or None, policy=row.policy or None, starts_at=starts_at,
+        isolation_at_least=row.isolation_at_least or None, policy=row.policy or None, models=tuple(row.device_models),
+        pool=row.pool or None, site=row.site or None, near=row.near or None, cores_milli=row.cores_milli,
+        host_mib=row.host_mib, copy_permille=row.copy_permille, starts_at=starts_at,
         ends_at=row.ends_at, preemptible=row.preemptible,
     )  # fmt: skip
 

@@ -128,6 +128,6 @@ def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Re
     take_lease(reservation, lease=lease, device=device)
     reservation.save(force_insert=True)
     tell(reservation)
-    note_placement(reservation, lease=lease, device=device, now=now)
+    note_placement(reservation, lease=lease, device=device, now=now, candidates=candidates)
     outbox.publish(ReservationConfirmed(tenant_id=order.tenant_id, reservation_id=reservation_id, at=now))
     return reservation

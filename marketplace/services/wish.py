@@ -8,6 +8,7 @@ from uuid import UUID
 
 from pydantic import ValidationError
 
+from allocator import facade as allocator
 from allocator.errors import DoesNotFit
 from marketplace import selectors
 from marketplace.errors import OfferClosed, WrongPeriod
@@ -21,7 +22,6 @@ from vxpu.states import DeviceKind, Isolation
 # A caller's clock may lag a little; a start that is longer past is an error, not "now".
 CLOCK_GRACE = timedelta(seconds=60)
 HORIZON = timedelta(days=3 * 366)
-POLICIES = ("binpack", "spread")
 
 
 class WrongSize(Invalid):
@@ -47,6 +47,13 @@ class Order:
     device_id: UUID | None = None
     isolation_at_least: str | None = None
     policy: str | None = None
+    models: tuple[str, ...] = ()
+    pool: str | None = None
+    site: str | None = None
+    near: str | None = None
+    cores_milli: int = 0
+    host_mib: int = 0
+    copy_permille: int = 0
     starts_at: datetime | None = None
     ends_at: datetime | None = None
     preemptible: bool = False
@@ -99,8 +106,32 @@ def wish_of(order: Order, *, now: datetime) -> tuple[Wish, Offer | None]:
         device_id=order.device_id,
         isolation_at_least=known_isolation(order.isolation_at_least or (offer.isolation_at_least if offer else None)),
         policy=known_policy(order.policy or (offer.policy if offer else None)),
+        models=order.models,
+        pool=order.pool,
+        site=order.site,
+        near=order.near,
+        cores_milli=order.cores_milli,
+        host_mib=order.host_mib,
+        copy_permille=order.copy_permille,
     )
+    check_choices(wish)
     return wish, offer
+
+
+def check_choices(wish: Wish) -> None:
+    """Raises WrongChoice for a model, pool or site that there is not, and for parts that no host has."""
+    if min(wish.cores_milli, wish.host_mib, wish.copy_permille) < 0 or wish.copy_permille > 1000:
+        raise WrongChoice(
+            "A part of the host is 0 or more; `copy_permille` is at most 1000.", suggestion="Leave out what is any."
+        )
+    if not (wish.models or wish.pool or wish.site or wish.near):
+        return
+    choices = allocator.list_choices()
+    for model in wish.models:
+        _known(model, choices.models, "models")
+    _known(wish.pool, choices.pools, "pool")
+    _known(wish.site, choices.sites, "site")
+    _known(wish.near, choices.sites, "near")
 
 
 def wish_again(reservation: Reservation, *, period: Period) -> Wish:
@@ -112,7 +143,22 @@ def wish_again(reservation: Reservation, *, period: Period) -> Wish:
         device_id=reservation.wanted_device_id,
         isolation_at_least=known_isolation(reservation.isolation_at_least),
         policy=reservation.policy or None,
+        models=tuple(reservation.device_models),
+        pool=reservation.pool or None,
+        site=reservation.site or None,
+        near=reservation.near or None,
+        cores_milli=reservation.cores_milli,
+        host_mib=reservation.host_mib,
+        copy_permille=reservation.copy_permille,
     )
+
+
+def period_now(reservation: Reservation, *, now: datetime) -> Period:
+    """Of what waits: a start that has passed is now, and the length stays; one that is to come stays."""
+    starts_at, ends_at = reservation.starts_at, reservation.ends_at
+    if starts_at > now:
+        return Period(starts_at=starts_at, ends_at=ends_at)
+    return Period(starts_at=now, ends_at=None if ends_at is None else now + (ends_at - starts_at))
 
 
 def slice_of(reservation: Reservation) -> Slice:
@@ -121,7 +167,11 @@ def slice_of(reservation: Reservation) -> Slice:
 
 def _known(value: str | None, known: tuple[str, ...], name: str) -> str | None:
     if value and value not in known:
-        raise WrongChoice(f"{name} {value!r} is unknown.", suggestion=f"One of: {', '.join(known)}.")
+        names = ", ".join(known)
+        raise WrongChoice(
+            f"{name} {value!r} is unknown.",
+            suggestion=f"One of: {names}." if names else "There are none: leave it out.",
+        )
     return value or None
 
 
@@ -131,7 +181,7 @@ def known_device_kind(value: str | None) -> str | None:
 
 
 def known_policy(value: str | None) -> str | None:
-    return _known(value, POLICIES, "policy")
+    return _known(value, allocator.policy_names(), "policy")
 
 
 def known_isolation(value: str | None) -> Isolation | None:

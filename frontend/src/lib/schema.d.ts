@@ -285,6 +285,45 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/gangs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The caller's gangs, newest first. */
+        get: operations["list_gangs"];
+        put?: never;
+        /**
+         * @description Buy several slices at once, all or none. 409 `no_capacity` counts what ruled devices out: `not_together` are
+         *     those where a member would fit, but not so near to the others. With `queue` the answer is then 202.
+         */
+        post: operations["create_gang"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/gangs/{gang}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One gang, its members by rank. */
+        get: operations["get_gang"];
+        put?: never;
+        post?: never;
+        /** @description Give every member back, or take all wishes out of line. Safe to repeat; it stays on record. */
+        delete: operations["release_gang"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/invoices": {
         parameters: {
             query?: never;
@@ -2126,6 +2165,117 @@ export interface components {
             /** Format: date-time */
             ends_at: string;
         };
+        /** @description Reservations that were bought together, all or none. Each is changed, billed and ends by itself. */
+        Gang: {
+            /** @example gng_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            /** @description For people; may be empty. */
+            name: string;
+            /** @example ten_01k2v7x9qefh8r8x5m3n1p0s4t */
+            tenant: string;
+            /** @example prj_01k2v7x9qefh8r8x5m3n1p0s4t */
+            project: string;
+            count: number;
+            together: components["schemas"]["TogetherEnum"];
+            members: components["schemas"]["GangMember"][];
+            reservations: components["schemas"]["Reservation"][];
+            /** Format: date-time */
+            created_at: string;
+        };
+        GangBrief: {
+            /** @example gng_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            name: string;
+            /** @example prj_01k2v7x9qefh8r8x5m3n1p0s4t */
+            project: string;
+            count: number;
+            together: components["schemas"]["TogetherEnum"];
+            /** Format: date-time */
+            created_at: string;
+        };
+        GangBriefPage: {
+            items: components["schemas"]["GangBrief"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
+        };
+        /**
+         * @description `count` reservations of one wish, all or none. `together`: on one `node`, in one `rack` or at one `site`, on
+         *     `devices` of their own anywhere, or `any`where (two may share a device).
+         */
+        GangInRequest: {
+            /** @example prj_01k2v7x9qefh8r8x5m3n1p0s4t */
+            project: string;
+            /** @example off_01k2v7x9qefh8r8x5m3n1p0s4t */
+            offer?: string | null;
+            slice?: components["schemas"]["SliceInRequest"] | null;
+            device_kind?: string | null;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            device?: string | null;
+            isolation_at_least?: string | null;
+            /** @description Where the pool lets a wish choose. */
+            policy?: string | null;
+            /** @description Any of these device models; empty is any. */
+            models?: string[];
+            pool?: string | null;
+            /** @description It must be there. */
+            site?: string | null;
+            /** @description A site: the nearest one that has room is taken. */
+            near?: string | null;
+            /**
+             * @description Thousandths of a processor core of the node beside the device.
+             * @default 0
+             */
+            cores_milli: number;
+            /**
+             * Format: int64
+             * @description Main memory of the node, MiB.
+             * @default 0
+             */
+            host_mib: number;
+            /**
+             * @description Part of the link between device and host; 0 is what is left over.
+             * @default 0
+             */
+            copy_permille: number;
+            /** @description It may be taken back for others, after a notice; then it waits again. No, if left out. */
+            preemptible?: boolean | null;
+            /** Format: date-time */
+            starts_at?: string | null;
+            /** Format: date-time */
+            ends_at?: string | null;
+            /** @description How many. */
+            count: number;
+            /** @default node */
+            together: components["schemas"]["TogetherEnum"];
+            /**
+             * @description For people; any text.
+             * @default
+             */
+            name: string;
+            /**
+             * @description Wait in line if nothing fits now.
+             * @default false
+             */
+            queue: boolean;
+            /**
+             * Format: date-time
+             * @description Give up waiting then; a day from now if left out.
+             */
+            queue_until?: string | null;
+        };
+        /** @description Where a member runs, in rank order: what a launcher of ranks needs. Null until it has a lease. */
+        GangMember: {
+            rank: number;
+            /** @example rsv_01k2v7x9qefh8r8x5m3n1p0s4t */
+            reservation: string;
+            /** @example nod_01k2v7x9qefh8r8x5m3n1p0s4t */
+            node: string | null;
+            hostname: string | null;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            device: string | null;
+            /** @description Null for what is no card, or does not tell. */
+            pci_bus_id: string | null;
+        };
         /**
          * @description * `project` - project
          *     * `class` - class
@@ -2977,7 +3127,31 @@ export interface components {
             /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
             device?: string | null;
             isolation_at_least?: string | null;
+            /** @description Where the pool lets a wish choose. */
             policy?: string | null;
+            /** @description Any of these device models; empty is any. */
+            models?: string[];
+            pool?: string | null;
+            /** @description It must be there. */
+            site?: string | null;
+            /** @description A site: the nearest one that has room is taken. */
+            near?: string | null;
+            /**
+             * @description Thousandths of a processor core of the node beside the device.
+             * @default 0
+             */
+            cores_milli: number;
+            /**
+             * Format: int64
+             * @description Main memory of the node, MiB.
+             * @default 0
+             */
+            host_mib: number;
+            /**
+             * @description Part of the link between device and host; 0 is what is left over.
+             * @default 0
+             */
+            copy_permille: number;
             /** @description It may be taken back for others, after a notice; then it waits again. No, if left out. */
             preemptible?: boolean | null;
             /** Format: date-time */
@@ -3140,7 +3314,31 @@ export interface components {
             /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
             device?: string | null;
             isolation_at_least?: string | null;
+            /** @description Where the pool lets a wish choose. */
             policy?: string | null;
+            /** @description Any of these device models; empty is any. */
+            models?: string[];
+            pool?: string | null;
+            /** @description It must be there. */
+            site?: string | null;
+            /** @description A site: the nearest one that has room is taken. */
+            near?: string | null;
+            /**
+             * @description Thousandths of a processor core of the node beside the device.
+             * @default 0
+             */
+            cores_milli: number;
+            /**
+             * Format: int64
+             * @description Main memory of the node, MiB.
+             * @default 0
+             */
+            host_mib: number;
+            /**
+             * @description Part of the link between device and host; 0 is what is left over.
+             * @default 0
+             */
+            copy_permille: number;
             /** @description It may be taken back for others, after a notice; then it waits again. No, if left out. */
             preemptible?: boolean | null;
             /** Format: date-time */
@@ -3317,6 +3515,15 @@ export interface components {
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
         };
+        /**
+         * @description * `node` - Node
+         *     * `rack` - Rack
+         *     * `site` - Site
+         *     * `devices` - Devices
+         *     * `any` - Any
+         * @enum {string}
+         */
+        TogetherEnum: "node" | "rack" | "site" | "devices" | "any";
         Token: {
             /** @example tok_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
@@ -3972,6 +4179,143 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Fleet"];
                 };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_gangs: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description A column, `-` for descending; as the list says if absent. */
+                sort?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GangBriefPage"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_gang: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description One key for one intent: repeat it when you repeat the request. */
+                "Idempotency-Key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["GangInRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Gang"];
+                };
+            };
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Gang"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_gang: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                gang: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Gang"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    release_gang: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                gang: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem document */
             default: {
