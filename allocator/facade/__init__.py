@@ -67,13 +67,14 @@ from vxpu.slices import Slice
 
 __all__ = [
     "CannotMove", "DoesNotFit", "HoldLapsed", "IllegalPeriod", "LeaseLost", "LeaseMoving", "MoveChanged", "book",
-    "book_all", "book_gang", "cancel_move", "check_end", "check_resize", "confirm", "device_idle", "estimate_starts",
-    "fail_move", "fence", "find_devices", "find_places", "find_victims", "fleet_size", "get_device", "get_devices", "get_lease",
-    "get_move", "give_notice", "hand_over_standby", "health_score", "is_spare", "issue_lease_token", "line_up",
-    "list_calendar", "list_choices", "list_devices", "list_lease_news", "list_leases", "list_lost", "list_maintenance",
-    "list_moves", "list_moves_to_switch", "list_node_events", "metered_phases", "outlook", "policy_names", "propose", "propose_gang", "release",
-    "resize", "set_end", "switch_move", "take_dirty_hours", "throttled_permille", "unread_spans", "usage_report",
-    "used_permille_s", "watch_nodes", "withdraw_notice",
+    "book_all", "book_gang", "cancel_move", "check_end", "check_resize", "confirm", "device_idle",
+    "estimate_starts", "fail_move", "fence", "find_devices", "find_places", "find_victims", "fleet_size",
+    "get_device", "get_devices", "get_lease", "get_move", "give_notice", "hand_over_standby", "health_score",
+    "is_spare", "issue_lease_token", "line_up", "list_calendar", "list_choices", "list_devices", "list_lease_news",
+    "list_leases", "list_lost", "list_maintenance", "list_moves", "list_moves_to_switch", "list_node_events",
+    "metered_phases", "outlook", "policy_names", "propose", "propose_gang", "release", "resize", "set_end",
+    "switch_move", "take_dirty_hours", "throttled_permille", "unread_spans", "usage_report", "used_permille_s",
+    "watch_nodes", "withdraw_notice",
 ]  # fmt: skip
 
 

@@ -18,10 +18,11 @@ from marketplace.models import EVERYWHERE, Gang, Reach, Reservation, Reservation
 from marketplace.selectors import gangs
 from marketplace.services._booking import Terms, draft_of
 from marketplace.services._quota import check_wish
+from marketplace.services._waiting import free_at, main_constraint
 from marketplace.services.evaluate import read_terms
 from marketplace.services.gang import book_gang
 from marketplace.services.news import tell
-from marketplace.services.queue import PATIENCE, free_at, main_constraint
+from marketplace.services.queue import PATIENCE
 from marketplace.services.release import release
 from marketplace.services.show import Shown, show
 from marketplace.services.wish import Order, WrongChoice, refusal
