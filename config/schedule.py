@@ -27,6 +27,7 @@ BEAT: dict[str, dict[str, Any]] = {
     "estimate-queue": every(20, "marketplace.tasks.estimate_queue", "market"),
     "forget-use": every(60, "marketplace.tasks.forget_use", "market"),
     "offer-earlier-starts": every(15, "marketplace.tasks.offer_earlier_starts", "market"),
+    "apply-scale-rules": every(15, "marketplace.tasks.apply_scale_rules", "market"),
     "purge-quotes": every(3600, "marketplace.tasks.purge_quotes", "market"),
     "close-due-periods": every(300, "billing.tasks.close_due_periods", "billing"),
 }

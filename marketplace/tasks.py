@@ -7,7 +7,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from marketplace.services import decay, estimate, offer_earlier, queue, quote, rate, reconcile, relocate
+from marketplace.services import decay, estimate, offer_earlier, queue, quote, rate, reconcile, relocate, scale
 from marketplace.services import fail_over as fail_over_all
 from plumbing.tasks import task
 
@@ -78,6 +78,12 @@ def watch_nodes() -> None:
 def fail_over(**_: Any) -> None:
     """Leases were given up: whoever has not got another place yet."""
     fail_over_all.fail_over(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def apply_scale_rules() -> None:
+    """Reservations with rules get the size of now."""
+    scale.apply_rules(now=timezone.now())
 
 
 @task(queue=QUEUE)

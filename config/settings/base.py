@@ -155,6 +155,10 @@ SPECTACULAR_SETTINGS: dict[str, Any] = {
         "AccountStatus": "billing.models.AccountStatus",
         "ChargeKind": "billing.api.serializers.CHARGE_KINDS",
         "InvoiceState": "billing.api.serializers.INVOICE_STATES",
+        "EvictionKind": "marketplace.models.EvictionKind",
+        "EvictionReason": "marketplace.models.EvictionReason",
+        "ScaleKind": "marketplace.models.ScaleKind",
+        "ScaleOutcome": "marketplace.models.ScaleOutcome",
         "Meter": "marketplace.models.Meter",
         "Role": "identity.models.Role",
         "Scope": "identity.models.member.SCOPES",
@@ -253,6 +257,9 @@ VXPU_PREEMPT_MIN_RUN_S = _env.integer("VXPU_PREEMPT_MIN_RUN_S", 600)
 VXPU_PREEMPT_PROTECT_S = _env.integer("VXPU_PREEMPT_PROTECT_S", 3600)
 VXPU_PREEMPT_PROMOTE_AFTER = _env.integer("VXPU_PREEMPT_PROMOTE_AFTER", 3)
 VXPU_PREEMPT_PROMOTE_WAIT_S = _env.integer("VXPU_PREEMPT_PROMOTE_WAIT_S", 6 * 3600)
+# Scaling by rule (docs/scaling.md): a signal that is older says nothing; over what throttling is read.
+VXPU_SCALE_FRESH_S = _env.integer("VXPU_SCALE_FRESH_S", 300)
+VXPU_SCALE_WINDOW_S = _env.integer("VXPU_SCALE_WINDOW_S", 300)
 VXPU_WEB_URL = _env.text("VXPU_WEB_URL", "http://127.0.0.1:8000")
 VXPU_SOCKET_URL = _env.text("VXPU_SOCKET_URL", "ws://127.0.0.1:8001")
 # Where tenants reach the sockets, if that is another address than the agents'.

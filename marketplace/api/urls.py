@@ -6,6 +6,7 @@ from django.urls import path
 
 from marketplace.api import catalogue_views as catalogue
 from marketplace.api import reservation_views as views
+from marketplace.api import scale_views as scaling
 from marketplace.api.availability_views import AvailabilityView
 from marketplace.api.cohort_views import CohortsView, CohortView
 from marketplace.api.cost_views import CostsCsvView, CostsView
@@ -32,6 +33,10 @@ urlpatterns = [
     path("reservations/<str:reservation>", views.ReservationView.as_view()),
     path("reservations/<str:reservation>/events", views.ReservationEventsView.as_view()),
     path("reservations/<str:reservation>/evictions", views.EvictionsView.as_view()),
+    path("reservations/<str:reservation>/scale-rules", scaling.ScaleRulesView.as_view()),
+    path("reservations/<str:reservation>/scale-rules/<str:rule>", scaling.ScaleRuleView.as_view()),
+    path("reservations/<str:reservation>/scale-decisions", scaling.ScaleDecisionsView.as_view()),
+    path("reservations/<str:reservation>/signals", scaling.SignalsView.as_view()),
     path("reservations/<str:reservation>/resize", views.ResizeView.as_view()),
     path("reservations/<str:reservation>/resize-quote", views.ResizeQuoteView.as_view()),
     path("reservations/<str:reservation>/extend-quote", views.ExtendQuoteView.as_view()),

@@ -19,6 +19,7 @@ from marketplace.models.reservation import (
     ReservationEvent,
     ReservationState,
 )
+from marketplace.models.scale import ScaleDecision, ScaleKind, ScaleOutcome, ScaleRule, ScaleSignal
 
 __all__ = [
     "ALLOWED",
@@ -48,6 +49,11 @@ __all__ = [
     "Reservation",
     "ReservationEvent",
     "ReservationState",
+    "ScaleDecision",
+    "ScaleKind",
+    "ScaleOutcome",
+    "ScaleRule",
+    "ScaleSignal",
     "SliceProfile",
     "Together",
     "tenant_scope_name",

@@ -26,6 +26,17 @@ def resize(
     *, reach: Reach, reservation_id: UUID, memory_mib: int, share_permille: int, actor: str, now: datetime
 ) -> Reservation:
     """The same size again changes nothing. Raises DoesNotFit, QuotaExceeded, WrongState, WrongSize, NotFound."""
+    return resize_within(
+        reach=reach, reservation_id=reservation_id, memory_mib=memory_mib, share_permille=share_permille, actor=actor,
+        now=now,
+    )  # fmt: skip
+
+
+@db.transaction_required
+def resize_within(
+    *, reach: Reach, reservation_id: UUID, memory_mib: int, share_permille: int, actor: str, now: datetime
+) -> Reservation:
+    """The same, in the transaction of a caller who writes more with it."""
     piece = size_of(memory_mib, share_permille)
     seen = selectors.get_reservation(reservation_id=reservation_id, reach=reach)
     rest = Period(starts_at=max(now, seen.starts_at), ends_at=end_after(seen, now=now))

@@ -1138,6 +1138,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/reservations/{reservation}/scale-decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Changes that rules wanted, newest first: applied, or refused and why. */
+        get: operations["list_scale_decisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reservations/{reservation}/scale-rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description By which it grows and shrinks; the largest size that a rule wants now is taken. */
+        get: operations["list_scale_rules"];
+        put?: never;
+        /** @description By the clock, by the load, or by the progress of the work; within bounds, by live resize. */
+        post: operations["create_scale_rule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reservations/{reservation}/scale-rules/{rule}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** @description The whole rule, anew. */
+        put: operations["replace_scale_rule"];
+        post?: never;
+        /** @description The size stays as it is; what the rule decided stays on record. */
+        delete: operations["delete_scale_rule"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/reservations/{reservation}/signals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What the work says: how much waits, how far it is, that it saved its work. The last word counts. */
+        post: operations["send_signals"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reservations/{reservation}/start-earlier": {
         parameters: {
             query?: never;
@@ -2016,6 +2086,18 @@ export interface components {
              */
             node?: string | null;
         };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        EpochStepIn: {
+            /** Format: int64 */
+            epoch: number;
+            slice: components["schemas"]["SliceIn"];
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        EpochStepInRequest: {
+            /** Format: int64 */
+            epoch: number;
+            slice: components["schemas"]["SliceInRequest"];
+        };
         /**
          * @description One step of an eviction. `wasted_permille_s`: the work since the last checkpoint, estimated at the notice.
          *     `refunded_permille_s`: delivered from the notice on, and not charged.
@@ -2023,8 +2105,8 @@ export interface components {
         Eviction: {
             /** @example evn_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
-            kind: components["schemas"]["EvictionKindEnum"];
-            reason: components["schemas"]["ReasonEnum"];
+            kind: components["schemas"]["EvictionKind"];
+            reason: components["schemas"]["EvictionReason"];
             /** Format: date-time */
             at: string;
             /** Format: date-time */
@@ -2042,12 +2124,18 @@ export interface components {
          *     * `spared` - Spared
          * @enum {string}
          */
-        EvictionKindEnum: "noticed" | "evicted" | "spared";
+        EvictionKind: "noticed" | "evicted" | "spared";
         EvictionPage: {
             items: components["schemas"]["Eviction"][];
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
         };
+        /**
+         * @description * `preempted` - Preempted
+         *     * `reclaimed` - Reclaimed
+         * @enum {string}
+         */
+        EvictionReason: "preempted" | "reclaimed";
         Exec: {
             /** @example exe_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
@@ -2506,6 +2594,36 @@ export interface components {
             /** Format: date-time */
             expires_at: string;
         };
+        /** @description A step up above `grow_at`, a step down below `shrink_at`, and between them nothing. */
+        LoadIn: {
+            /**
+             * @description queue_depth as told; throttle: how much of the time the slice was held back, in permille.
+             *
+             *     * `queue_depth` - queue_depth
+             *     * `throttle` - throttle
+             */
+            signal: components["schemas"]["SignalEnum"];
+            /** Format: int64 */
+            grow_at: number;
+            /** Format: int64 */
+            shrink_at: number;
+            step: components["schemas"]["SliceIn"];
+        };
+        /** @description A step up above `grow_at`, a step down below `shrink_at`, and between them nothing. */
+        LoadInRequest: {
+            /**
+             * @description queue_depth as told; throttle: how much of the time the slice was held back, in permille.
+             *
+             *     * `queue_depth` - queue_depth
+             *     * `throttle` - throttle
+             */
+            signal: components["schemas"]["SignalEnum"];
+            /** Format: int64 */
+            grow_at: number;
+            /** Format: int64 */
+            shrink_at: number;
+            step: components["schemas"]["SliceInRequest"];
+        };
         Login: {
             user: components["schemas"]["User"];
             /** Format: date-time */
@@ -2921,6 +3039,14 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        /** @description From each epoch on its size. */
+        ProgressIn: {
+            steps: components["schemas"]["EpochStepIn"][];
+        };
+        /** @description From each epoch on its size. */
+        ProgressInRequest: {
+            steps: components["schemas"]["EpochStepInRequest"][];
+        };
         Project: {
             /** @example prj_01k2v7x9qefh8r8x5m3n1p0s4t */
             id: string;
@@ -3175,12 +3301,6 @@ export interface components {
             at: string | null;
             quality: components["schemas"]["Quality"];
         };
-        /**
-         * @description * `preempted` - Preempted
-         *     * `reclaimed` - Reclaimed
-         * @enum {string}
-         */
-        ReasonEnum: "preempted" | "reclaimed";
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         ReasonInRequest: {
             reason: string;
@@ -3413,6 +3533,89 @@ export interface components {
          * @enum {string}
          */
         Role: "tenant_admin" | "member" | "finance";
+        /** @description `reason` is what the rule saw: schedule, load_high, load_low, epoch. `code` is that of the refusal, or empty. */
+        ScaleDecision: {
+            /** @example scd_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            /** @example scr_01k2v7x9qefh8r8x5m3n1p0s4t */
+            rule: string;
+            kind: components["schemas"]["ScaleKind"];
+            outcome: components["schemas"]["ScaleOutcome"];
+            reason: string;
+            code: string;
+            readonly before: components["schemas"]["BookedSlice"];
+            readonly wanted: components["schemas"]["BookedSlice"];
+            /** Format: date-time */
+            at: string;
+        };
+        ScaleDecisionPage: {
+            items: components["schemas"]["ScaleDecision"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
+        };
+        /**
+         * @description * `schedule` - Schedule
+         *     * `load` - Load
+         *     * `progress` - Progress
+         * @enum {string}
+         */
+        ScaleKind: "schedule" | "load" | "progress";
+        /**
+         * @description * `applied` - Applied
+         *     * `refused` - Refused
+         * @enum {string}
+         */
+        ScaleOutcome: "applied" | "refused";
+        ScaleRule: {
+            /** @example scr_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            kind: components["schemas"]["ScaleKind"];
+            enabled: boolean;
+            readonly min: components["schemas"]["BookedSlice"];
+            readonly max: components["schemas"]["BookedSlice"];
+            cool_down_s: number;
+            readonly schedule: components["schemas"]["ScheduleIn"] | null;
+            readonly load: components["schemas"]["LoadIn"] | null;
+            readonly progress: components["schemas"]["ProgressIn"] | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            changed_at: string;
+        };
+        /** @description Of the three parts the one that `kind` names. The size never leaves [min, max]. */
+        ScaleRuleInRequest: {
+            kind: components["schemas"]["ScaleKind"];
+            /** @description Yes, if left out. */
+            enabled?: boolean | null;
+            min: components["schemas"]["SliceInRequest"];
+            max: components["schemas"]["SliceInRequest"];
+            /** @description At most one change in this time. */
+            cool_down_s: number;
+            schedule?: components["schemas"]["ScheduleInRequest"] | null;
+            load?: components["schemas"]["LoadInRequest"] | null;
+            progress?: components["schemas"]["ProgressInRequest"] | null;
+        };
+        ScaleRulePage: {
+            items: components["schemas"]["ScaleRule"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        ScheduleIn: {
+            /** @description IANA name; the account's own if left out. */
+            zone?: string;
+            /** @description The first that holds says the size. */
+            windows: components["schemas"]["WindowIn"][];
+            otherwise: components["schemas"]["SliceIn"];
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        ScheduleInRequest: {
+            /** @description IANA name; the account's own if left out. */
+            zone?: string;
+            /** @description The first that holds says the size. */
+            windows: components["schemas"]["WindowInRequest"][];
+            otherwise: components["schemas"]["SliceInRequest"];
+        };
         /**
          * @description * `billing:read` - billing:read
          *     * `billing:write` - billing:write
@@ -3459,8 +3662,36 @@ export interface components {
          * @enum {string}
          */
         SeverityEnum: "info" | "warning" | "error";
+        /**
+         * @description * `queue_depth` - queue_depth
+         *     * `throttle` - throttle
+         * @enum {string}
+         */
+        SignalEnum: "queue_depth" | "throttle";
+        /** @description What the work says of itself. What is left out is not changed. */
+        SignalInRequest: {
+            /**
+             * Format: int64
+             * @description How much waits.
+             */
+            queue_depth?: number | null;
+            /**
+             * Format: int64
+             * @description How far it is.
+             */
+            epoch?: number | null;
+            /** @description It saved its work just now. */
+            checkpointed?: boolean | null;
+        };
         Slice: {
             memory_mib: number;
+            share_permille: number;
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        SliceIn: {
+            /** @description MiB, 1 or more. */
+            memory_mib: number;
+            /** @description 1 to 1000; 1000 is a whole device. */
             share_permille: number;
         };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
@@ -3609,6 +3840,20 @@ export interface components {
             throttled_ms: number | null;
             contended: boolean;
             state: components["schemas"]["LeaseState"];
+        };
+        /** @description Clock times of the zone; a `to` that is not later than `from` is on the next day. */
+        WindowIn: {
+            days: number[];
+            to: string;
+            slice: components["schemas"]["SliceIn"];
+            from: string;
+        };
+        /** @description Clock times of the zone; a `to` that is not later than `from` is on the next day. */
+        WindowInRequest: {
+            days: number[];
+            to: string;
+            slice: components["schemas"]["SliceInRequest"];
+            from: string;
         };
     };
     responses: never;
@@ -6169,6 +6414,212 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["ChangeQuote"];
                 };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_scale_decisions: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description A column, `-` for descending; as the list says if absent. */
+                sort?: string;
+            };
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScaleDecisionPage"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_scale_rules: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description A column, `-` for descending; as the list says if absent. */
+                sort?: string;
+            };
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScaleRulePage"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_scale_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScaleRuleInRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScaleRule"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    replace_scale_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation: string;
+                rule: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ScaleRuleInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ScaleRule"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_scale_rule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation: string;
+                rule: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    send_signals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SignalInRequest"];
+            };
+        };
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem document */
             default: {
