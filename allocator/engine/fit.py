@@ -56,7 +56,7 @@ def busy_slots(taken: Iterable[Taken]) -> int:
     return busy
 
 
-def _static_refusal(card: Card, ask: Ask, machine: Machine | None) -> str | None:
+def static_refusal(card: Card, ask: Ask, machine: Machine | None) -> str | None:
     """A card that fails one of these never takes this ask, whatever the time or the load."""
     failed = {
         "impossible_shape": not ask.is_possible,
@@ -130,13 +130,17 @@ def node_refusal(machine: Machine, ask: Ask) -> str | None:
     return host_refusal(machine, ask, ask.starts, ask.ends)
 
 
+def moment_refusal(card: Card, ask: Ask) -> str | None:
+    """Of the card's service and load over the ask's period: what another period may mend."""
+    return _service_refusal(card, ask.starts, ask.ends) or _load_refusal(card, ask, ask.starts, ask.ends)
+
+
 def refusal(card: Card, ask: Ask, machine: Machine | None = None) -> str | None:
     """The first constraint that the card fails, by name, for one of the ask's devices; None if it fits.
 
     Without its machine, neither pool nor site nor the host are looked at.
     """
-    static = _static_refusal(card, ask, machine) or _service_refusal(card, ask.starts, ask.ends)
-    found = static or _load_refusal(card, ask, ask.starts, ask.ends)
+    found = static_refusal(card, ask, machine) or moment_refusal(card, ask)
     if found is None and machine is not None:
         return host_refusal(machine, ask, ask.starts, ask.ends)
     return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
@@ -188,27 +188,29 @@ def sort_key(taken: Taken | HostTaken) -> tuple[int, int, UUID]:
 
 def peak(taken: Iterable[Taken], starts: int, ends: int) -> Peak:
     """The highest sums inside [starts, ends), each resource for itself."""
-    pieces = ((piece.starts, piece.ends, (piece.permille, piece.mib, piece.copy_permille)) for piece in taken)
-    return Peak(*_tops(pieces, starts, ends, 3))
+    inside = [piece for piece in taken if piece.starts < ends and starts < piece.ends]
+    amounts = [(piece.permille, piece.mib, piece.copy_permille) for piece in inside]
+    return Peak(*_tops(inside, amounts, starts, 3))
 
 
 def host_peak(taken: Iterable[HostTaken], starts: int, ends: int) -> HostPeak:
     """As `peak`, of a node."""
-    pieces = ((piece.starts, piece.ends, (piece.cores_milli, piece.mib)) for piece in taken)
-    return HostPeak(*_tops(pieces, starts, ends, 2))
+    inside = [piece for piece in taken if piece.starts < ends and starts < piece.ends]
+    return HostPeak(*_tops(inside, [(piece.cores_milli, piece.mib) for piece in inside], starts, 2))
 
 
-def _tops(pieces: Iterable[tuple[int, int, tuple[int, ...]]], starts: int, ends: int, resources: int) -> list[int]:
-    """At equal instants ends come before starts: back-to-back fits."""
+def _tops(inside: Sequence[Taken | HostTaken], amounts: Sequence[tuple[int, ...]], starts: int, size: int) -> list[int]:
+    """At equal instants ends come before starts: back-to-back fits. Where nothing begins later, it is the sum."""
+    if all(piece.starts <= starts for piece in inside):
+        return [sum(one) for one in zip(*amounts, strict=True)] if amounts else [0] * size
     edges: list[tuple[int, int, tuple[int, ...]]] = []
-    for begins, finishes, amounts in pieces:
-        if begins < ends and starts < finishes:
-            edges.append((max(begins, starts), 1, amounts))
-            edges.append((finishes, 0, amounts))
+    for piece, amount in zip(inside, amounts, strict=True):
+        edges.append((max(piece.starts, starts), 1, amount))
+        edges.append((piece.ends, 0, amount))
     edges.sort(key=lambda edge: edge[:2])
-    now, top = [0] * resources, [0] * resources
-    for _, is_start, amounts in edges:
-        for index, amount in enumerate(amounts):
-            now[index] += amount if is_start else -amount
+    now, top = [0] * size, [0] * size
+    for _, is_start, changes in edges:
+        for index, change in enumerate(changes):
+            now[index] += change if is_start else -change
             top[index] = max(top[index], now[index])
     return top

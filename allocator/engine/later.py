@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
+from uuid import UUID
 
-from allocator.engine.fit import Room, Size, busy_slots, host_refusal, nodes_of, refusal, room
+from allocator.engine import fit
+from allocator.engine.fit import Room, Size, host_refusal, moment_refusal, nodes_of, refusal
 from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, Machine
 from allocator.engine.mig import choose
 
@@ -20,38 +22,46 @@ class Later(NamedTuple):
 
 def is_sellable(card: Card, ask: Ask, machine: Machine | None = None) -> bool:
     """Whether the card may take such an ask at some time: it serves, and it and its host, empty, are large enough."""
-    empty = replace(card, taken=(), closed=())
-    return refusal(empty, ask, None if machine is None else replace(machine, taken=())) is None
+    if not card.online or card.cordoned or card.unhealthy or fit.static_refusal(card, ask, machine) is not None:
+        return False
+    return machine is None or (ask.cores_milli <= machine.cores_milli and ask.host_mib <= machine.mib)
 
 
 def next_free(card: Card, ask: Ask, machine: Machine | None = None) -> int | None:
     """The earliest start, not before the wished one, at which the card (and its host) takes one device of the ask for
     as long; None for never."""
-    later = _node_next_free(machine, [card], replace(ask, devices=1))
+    later = _node_next_free(machine, [card], replace(ask, devices=1), FOREVER)
     return None if later is None else later.starts
 
 
 def earliest(fleet: Fleet, ask: Ask) -> Later | None:
     """The soonest start over the fleet; ties go to the first card. For several devices the first of those together."""
-    found = (_node_next_free(machine, cards, ask) for machine, cards in nodes_of(fleet))
-    return min(
-        (one for one in found if one is not None), key=lambda one: (one.starts, one.card.device_id), default=None
-    )
+    best: Later | None = None
+    for machine, cards in nodes_of(fleet):
+        found = _node_next_free(machine, cards, ask, FOREVER if best is None else best.starts)
+        if found is not None and (best is None or _soonness(found) < _soonness(best)):
+            best = found
+    return best
 
 
-def _node_next_free(machine: Machine | None, cards: Sequence[Card], ask: Ask) -> Later | None:
-    """The room over a sliding window changes only where something ends, so these are the only starts to try."""
+def _soonness(later: Later) -> tuple[int, UUID]:
+    return later.starts, later.card.device_id
+
+
+def _node_next_free(machine: Machine | None, cards: Sequence[Card], ask: Ask, latest: int) -> Later | None:
+    """The room over a sliding window changes only where something ends, so these are the only starts to try; none
+    after `latest`."""
     wanted = [card for card in cards if is_sellable(card, ask, machine)]
     if len(wanted) < max(ask.devices, 1):
         return None
     ends = {piece.ends for card in wanted for piece in card.taken}
     ends |= {closed.ends for card in wanted for closed in card.closed}
     ends |= set() if machine is None else {piece.ends for piece in machine.taken}
-    for start in sorted({ask.starts, *(end for end in ends if ask.starts < end < FOREVER)}):
+    for start in sorted({ask.starts, *(end for end in ends if ask.starts < end < FOREVER and end <= latest)}):
         later = replace(ask, starts=start, ends=FOREVER if ask.ends == FOREVER else start + ask.ends - ask.starts)
         if machine is not None and host_refusal(machine, later, later.starts, later.ends):
             continue
-        fitting = [card for card in wanted if refusal(card, later) is None]
+        fitting = [card for card in wanted if moment_refusal(card, later) is None]
         if len(fitting) >= max(ask.devices, 1):
             return Later(start, fitting[0])
     return None
@@ -86,11 +96,11 @@ def nearest_sizes(fleet: Fleet, ask: Ask) -> list[tuple[Size, Card]]:
 
 def _free(card: Card, ask: Ask) -> Room:
     """Of a card that takes the smallest piece: what is left; of one that is cut, its largest profile with a place."""
-    left = room(card, ask.starts, ask.ends)
+    left = fit.room(card, ask.starts, ask.ends)
     if card.mig is None:
         return left
     layout = card.mig
-    busy = busy_slots(piece for piece in card.taken if piece.starts < ask.ends and ask.starts < piece.ends)
+    busy = fit.busy_slots(piece for piece in card.taken if piece.starts < ask.ends and ask.starts < piece.ends)
     open_ones = [one for one in layout.profiles if choose(layout, one, busy) is not None]
     largest = max(open_ones, key=lambda one: (one.permille, one.mib))
     return Room(min(largest.permille, left.permille), min(largest.mib, left.mib))
