@@ -10,10 +10,10 @@ from vxpu.slices import Period, Slice
 from vxpu.states import Isolation
 
 
-def wish_of(lease: Lease, *, device: Device | None, now: datetime) -> Wish:
+def wish_of(lease: Lease, *, device: Device | None, now: datetime, last: Segment | None = None) -> Wish:
     """From now to its end: its size, host parts and all, on a device of the same kind and model, in the same pool, kept
-    apart at least as well as now. With `device`, there."""
-    last = Segment.objects.filter(lease=lease, live=True).order_by("period").last()
+    apart at least as well as now. With `device`, there. `last` is its last piece, if it was read already."""
+    last = last or Segment.objects.filter(lease=lease, live=True).order_by("period").last()
     pool = lease.node.pool
     return Wish(
         slice=Slice(memory_mib=lease.memory_mib, share_permille=lease.share_permille),

@@ -13,7 +13,7 @@ from django.db import IntegrityError
 from django.db.models import F, Max
 
 from allocator.errors import MoveChanged, NothingToMove
-from allocator.models import Device, Lease, MovePlan, Relocation, UsageWindow
+from allocator.models import Device, Lease, MovePlan, Relocation
 from allocator.models.relocation import (
     DOUBLED,
     OPEN,
@@ -24,6 +24,7 @@ from allocator.models.relocation import (
     RelocationState,
 )
 from allocator.services import _kept, relocate
+from allocator.services._movable import states_mib
 from plumbing import db
 from plumbing.db import transaction_required
 from plumbing.errors import DomainError
@@ -66,20 +67,15 @@ def add_steps(*, plan: MovePlan, steps: Sequence[Step], now: datetime) -> None:
     """After those that there are. Raises IntegrityError."""
     last = plan.moves.aggregate(last=Max("position"))["last"] or 0
     leases = Lease.objects.in_bulk([step.lease_id for step in steps])
+    costs = states_mib(leases=list(leases.values()), now=now)
     Relocation.objects.bulk_create(
         Relocation(
             tenant_id=leases[step.lease_id].tenant_id, created_at=now, plan=plan, position=last + number,
             lease_id=step.lease_id, from_device_id=leases[step.lease_id].device_id, to_device_id=step.to_device,
-            cost_mib=state_mib(lease=leases[step.lease_id]), changed_at=now,
+            cost_mib=costs[step.lease_id], changed_at=now,
         )
         for number, step in enumerate(steps, start=1)
     )  # fmt: skip
-
-
-def state_mib(*, lease: Lease) -> int:
-    """What a move has to carry: the most that was measured of it, else all that it may have."""
-    peak = UsageWindow.objects.filter(lease_id=lease.pk).aggregate(peak=Max("peak_mib"))["peak"]
-    return int(lease.memory_mib if peak is None else min(peak, lease.memory_mib))
 
 
 @db.transaction

@@ -230,6 +230,15 @@ VXPU_GRACE_S = _env.integer("VXPU_GRACE_S", 5)
 # A move of a running lease: how long the new slice may take to be ready, and a hook to save what there is.
 VXPU_MOVE_PREPARE_S = _env.integer("VXPU_MOVE_PREPARE_S", 120)
 VXPU_MOVE_HOOK_S = _env.integer("VXPU_MOVE_HOOK_S", 60)
+# Moves that may make room for one wish that was refused (0: none are made), and for emptying nodes in quiet hours.
+VXPU_ROOM_MOVES = _env.integer("VXPU_ROOM_MOVES", 0)
+VXPU_CONSOLIDATION_MOVES = _env.integer("VXPU_CONSOLIDATION_MOVES", 0)
+# Quiet hours in UTC, "22:00-06:00"; empty is never. Room is made in them only, if so said.
+VXPU_QUIET_HOURS = _env.text("VXPU_QUIET_HOURS", "")
+VXPU_ROOM_QUIET_ONLY = _env.flag("VXPU_ROOM_QUIET_ONLY", default=False)
+# How often a tenant may be disturbed by moves in 24 hours (a drain does not ask); what ends sooner is not moved.
+VXPU_MOVES_PER_TENANT_DAY = _env.integer("VXPU_MOVES_PER_TENANT_DAY", 2)
+VXPU_MOVE_MIN_LEFT_S = _env.integer("VXPU_MOVE_MIN_LEFT_S", 600)
 # How long room that was made by moves is held for whom it was made.
 VXPU_ROOM_HOLD_S = _env.integer("VXPU_ROOM_HOLD_S", 600)
 VXPU_RATING_PERIOD_S = _env.integer("VXPU_RATING_PERIOD_S", 3600)

@@ -1,0 +1,85 @@
+"""Which running leases may be moved, and what each move would cost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Count, Max, Q
+
+from allocator.engine.make_room import MoveCost
+from allocator.models import Lease, Relocation, Segment, UsageWindow
+from allocator.models.relocation import OPEN, RelocationState
+from allocator.services._moving_wish import wish_of
+from allocator.services._snapshot import ask_of
+from vxpu.states import Isolation, LeaseState
+
+DAY = timedelta(days=1)
+MEASURED = timedelta(hours=1)
+
+
+def read_movable(
+    *, now: datetime, node_id: UUID | None = None, spared: Collection[UUID] = (), whatever: bool = False
+) -> dict[UUID, MoveCost]:
+    """By lease. Of all nodes or of one; not of the tenants in `spared`. `owner` of a cost is the tenant.
+
+    Only what runs on a node that is heard, was not asked for on that very device, is on no card that its hardware has
+    cut, goes on for a while, and is in no other plan. Unless `whatever`, not of a tenant who had his share today.
+    """
+    left = now + timedelta(seconds=settings.VXPU_MOVE_MIN_LEFT_S)
+    found = Lease.objects.select_related("device", "node__pool").filter(
+        Q(ends_at__isnull=True) | Q(ends_at__gt=left), state=LeaseState.READY, pinned=False, node__is_online=True,
+    ).exclude(moves__state__in=OPEN).exclude(tenant_id__in=spared)  # fmt: skip
+    if node_id is not None:
+        found = found.filter(node_id=node_id)
+    if not whatever:
+        tired = [
+            tenant for tenant, moved in moves_today(now=now).items() if moved >= settings.VXPU_MOVES_PER_TENANT_DAY
+        ]
+        found = found.exclude(tenant_id__in=tired)
+    leases = [lease for lease in found.order_by("pk") if lease.whole or lease.isolation != Isolation.EXCLUSIVE]
+    pieces = _last_pieces(leases)
+    states = states_mib(leases=leases, now=now)
+    return {
+        lease.pk: MoveCost(
+            ask=ask_of(wish_of(lease, device=None, now=now, last=pieces[lease.pk])), owner=lease.tenant_id,
+            state_mib=states[lease.pk],
+        )
+        for lease in leases
+        if lease.pk in pieces and pieces[lease.pk].slots is None
+    }  # fmt: skip
+
+
+def moves_today(*, now: datetime) -> dict[UUID, int]:
+    """By tenant: moves of the last 24 hours that were done or are under way."""
+    lasting = [RelocationState.SWITCHED, RelocationState.DONE, *OPEN]
+    rows = Relocation.objects.filter(created_at__gt=now - DAY, state__in=lasting)
+    return {row["tenant_id"]: row["moved"] for row in rows.values("tenant_id").annotate(moved=Count("pk"))}
+
+
+def overdone(*, lease_ids: Iterable[UUID], costs: Mapping[UUID, MoveCost], now: datetime) -> set[UUID]:
+    """Tenants whom these moves together would disturb more often than a day allows."""
+    today = moves_today(now=now)
+    more = Counter(costs[lease_id].owner for lease_id in lease_ids)
+    return {one for one, number in more.items() if number + today.get(one, 0) > settings.VXPU_MOVES_PER_TENANT_DAY}
+
+
+def states_mib(*, leases: Collection[Lease], now: datetime) -> dict[UUID, int]:
+    """What a move has to carry: the most that was measured in the last hour, else all that it may have."""
+    windows = UsageWindow.objects.filter(
+        lease_id__in=[lease.pk for lease in leases], window_start__gt=now - MEASURED, window_start__lte=now
+    )
+    peaks = {row["lease_id"]: row["peak"] for row in windows.values("lease_id").annotate(peak=Max("peak_mib"))}
+    found = {lease.pk: peaks.get(lease.pk) for lease in leases}
+    return {
+        lease.pk: lease.memory_mib if (peak := found[lease.pk]) is None else min(peak, lease.memory_mib)
+        for lease in leases
+    }
+
+
+def _last_pieces(leases: Collection[Lease]) -> dict[UUID, Segment]:
+    rows = Segment.objects.filter(lease__in=[lease.pk for lease in leases], live=True)
+    return {row.lease_id: row for row in sorted(rows, key=lambda row: row.period.lower)}
