@@ -26,11 +26,12 @@ def read_movable(
 ) -> dict[UUID, MoveCost]:
     """By lease. Of all nodes or of one; not of the tenants in `spared`. `owner` of a cost is the tenant.
 
-    Only what runs on a node that is heard, was not asked for on that very device, is on no card that its hardware has
-    cut, goes on for a while, and is in no other plan. Unless `whatever`, not of a tenant who had his share today.
+    Only what runs on a node that is heard, was not asked for on that very device or together with others, is on no card
+    that its hardware has cut, goes on for a while, and is in no other plan. Unless `whatever`, not of a tenant who had
+    his share today.
     """
     left = now + timedelta(seconds=settings.VXPU_MOVE_MIN_LEFT_S)
-    found = Lease.objects.select_related("device", "node__pool").filter(
+    found = Lease.objects.select_related("device", "node__pool", "node__site").filter(
         Q(ends_at__isnull=True) | Q(ends_at__gt=left), state=LeaseState.READY, pinned=False, node__is_online=True,
     ).exclude(moves__state__in=OPEN).exclude(tenant_id__in=spared)  # fmt: skip
     if node_id is not None:
@@ -49,7 +50,7 @@ def read_movable(
             state_mib=states[lease.pk],
         )
         for lease in leases
-        if lease.pk in pieces and pieces[lease.pk].slots is None
+        if lease.pk in pieces and pieces[lease.pk].slots is None and not _is_bound(lease)
     }  # fmt: skip
 
 
@@ -78,6 +79,11 @@ def states_mib(*, leases: Collection[Lease], now: datetime) -> dict[UUID, int]:
         lease.pk: lease.memory_mib if (peak := found[lease.pk]) is None else min(peak, lease.memory_mib)
         for lease in leases
     }
+
+
+def _is_bound(lease: Lease) -> bool:
+    """One of several that are together on one node: alone it would leave the others."""
+    return int((lease.wanted or {}).get("devices") or 1) > 1
 
 
 def _last_pieces(leases: Collection[Lease]) -> dict[UUID, Segment]:

@@ -6,8 +6,8 @@ the end the whole of it: nobody else can take it meanwhile (`_keep`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,11 +15,9 @@ from uuid import UUID
 from django.conf import settings
 
 from allocator.engine.draft import Draft
-from allocator.engine.fleet import Ask, Card, Fleet
+from allocator.engine.fleet import Ask, Card
 from allocator.engine.make_room import Limit, Move, MoveCost, RoomPlan, fragmented
 from allocator.engine.make_room import make_room as search_room
-from allocator.engine.policies import POLICIES
-from allocator.engine.view import View
 from allocator.errors import NothingToMove
 from allocator.locks import lock_device
 from allocator.models import Lease, MovePlan
@@ -27,14 +25,15 @@ from allocator.models.relocation import PLAN_OPEN, MovePlanKind
 from allocator.services import _keep, _kept, move_plans
 from allocator.services._movable import overdone, read_movable
 from allocator.services._no_room import no_room
-from allocator.services._snapshot import ask_of, read_fleet
+from allocator.services._picture import PICTURE, Seen
+from allocator.services._policies import parts_of
+from allocator.services._snapshot import ask_of
 from allocator.services.quiet import is_quiet
 from plumbing import db
 from plumbing.db import transaction_required
 from vxpu.market import Wish
 from vxpu.slices import Slice
 
-POLICY = "fragmentation"
 TRIES = 3
 
 
@@ -65,11 +64,13 @@ class RoomPreview:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drafted:
+    """`cards` are the devices of the plan's place as they were."""
+
     ask: Ask
-    cards: tuple[Card, ...]
-    plan: RoomPlan | None
-    costs: dict[UUID, MoveCost]
-    reason: str
+    plan: RoomPlan | None = None
+    cards: tuple[Card, ...] = ()
+    costs: Mapping[UUID, MoveCost] = field(default_factory=dict)
+    reason: str = ""
 
 
 def preview(*, wish: Wish, count: int, moves: int | None, now: datetime) -> RoomPreview:
@@ -112,24 +113,36 @@ def find_plan(*, owner: UUID) -> MovePlan | None:
 
 def _search(*, wish: Wish, count: int, moves: int, now: datetime) -> _Drafted:
     """Tenants whom a plan would disturb too often are left out, and it is searched again."""
-    fleet = read_fleet(from_at=now, now=now)
     ask = replace(ask_of(wish), devices=count, cores_milli=wish.cores_milli * count, host_mib=wish.host_mib * count)
-    draft = Draft.of(fleet)
-    view = draft.view(ask.starts, ask.ends)
-    limit = Limit(moves=moves, moves_for_one=min(moves, 2), per_owner=settings.VXPU_MOVES_PER_TENANT_DAY)
     spared: set[UUID] = set()
-    for _ in range(TRIES if moves else 0):
-        costs = read_movable(now=now, spared=spared)
-        plan = search_room(draft, ask, policy=POLICIES[wish.policy or POLICY], limit=limit, movable=costs)
-        more = set() if plan is None else overdone(lease_ids=[one.lease_id for one in plan.moves], costs=costs, now=now)
-        if not more:
-            return _Drafted(ask=ask, cards=fleet.cards, plan=plan, costs=costs, reason=_why(fleet, ask, view))
-        spared |= more
-    return _Drafted(ask=ask, cards=fleet.cards, plan=None, costs={}, reason=_why(fleet, ask, view))
+    with PICTURE.look(now=now) as seen:
+        for _ in range(TRIES if moves else 0):
+            costs = read_movable(now=now, spared=spared)
+            plan = _first_plan(seen, ask, wish, costs, moves)
+            moved = () if plan is None else plan.moves
+            more = overdone(lease_ids=[one.lease_id for one in moved], costs=costs, now=now)
+            if plan is not None and not more:
+                cards = tuple(seen.draft.card(device_id) for device_id in plan.devices)
+                return _Drafted(ask=ask, plan=plan, cards=cards, costs=costs)
+            if not more:
+                break
+            spared |= more
+        return _Drafted(ask=ask, reason=_why(seen.draft, ask))
 
 
-def _why(fleet: Fleet, ask: Ask, view: View) -> str:
-    return str(fragmented(view, ask) or no_room(fleet=fleet, ask=ask).detail)
+def _first_plan(seen: Seen, ask: Ask, wish: Wish, costs: Mapping[UUID, MoveCost], moves: int) -> RoomPlan | None:
+    """Of the first pool that has one."""
+    limit = Limit(moves=moves, moves_for_one=min(moves, 2), per_owner=settings.VXPU_MOVES_PER_TENANT_DAY)
+    for part, rule in parts_of(seen.draft, ask, wish, seen.rules):
+        policy = rule.policy_for(wish.policy)
+        plan = search_room(seen.draft, part, policy=policy, limit=limit, movable=costs)
+        if plan is not None:
+            return plan
+    return None
+
+
+def _why(draft: Draft, ask: Ask) -> str:
+    return str(fragmented(draft.view(ask.starts, ask.ends), ask) or no_room(fleet=draft.fleet(), ask=ask).detail)
 
 
 def _previews(drafted: _Drafted) -> tuple[MovePreview, ...]:
