@@ -21,6 +21,7 @@ BEAT: dict[str, dict[str, Any]] = {
     "prepare-partitions": every(3600, "allocator.tasks.prepare_partitions", "allocator"),
     "sweep-capacity": every(3600, "allocator.tasks.sweep", "allocator"),
     "switch-moves": every(2, "marketplace.tasks.switch_moves", "market"),
+    "make-room": every(10, "marketplace.tasks.make_room", "market"),
     "rate-dirty": every(2, "marketplace.tasks.rate_dirty", "market"),
     "reconcile-reservations": every(10, "marketplace.tasks.reconcile_reservations", "market"),
     "place-queued": every(10, "marketplace.tasks.place_queued", "market"),

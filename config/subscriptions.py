@@ -51,7 +51,7 @@ SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
     UsageArrived: [market.rate_dirty],
     MoveReady: [market.switch_moves],
     MoveEnded: [fleet.run_moves],
-    RoomMade: [],
+    RoomMade: [market.make_room],
     ReservationConfirmed: [market.reconcile_reservation],
     ReservationQueued: [market.place_queued],
     ReservationEnded: [market.spare_victims],

@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from marketplace.services import decay, estimate, offer_earlier, queue, quote, rate, reconcile, relocate, scale
 from marketplace.services import fail_over as fail_over_all
+from marketplace.services import make_room as room
 from plumbing.tasks import task
 
 QUEUE = "market"
@@ -96,3 +97,9 @@ def purge_quotes() -> None:
 def switch_moves(**_: Any) -> None:
     """Every two seconds, and when one is ready: reservations whose new slice is ready take it."""
     relocate.switch_ready(now=timezone.now())
+
+
+@task(queue=QUEUE)
+def make_room(**_: Any) -> None:
+    """Every ten seconds, and when room is there: wishes that wait are given it, or it is begun for them."""
+    room.make_room(now=timezone.now())

@@ -138,6 +138,15 @@ class MoveView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RoomView:
+    """Room that is made by moves for these owners. `leases`, by owner, are held as soon as all of it is there."""
+
+    plan_id: UUID
+    owners: tuple[UUID, ...]
+    leases: Mapping[UUID, UUID]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceView:
     """A device that can be sold; nothing new is booked on a `cordoned` one.
 

@@ -20,11 +20,26 @@ from allocator.errors import (
     LeaseLost,
     LeaseMoving,
     MoveChanged,
+    NothingToMove,
 )
 from allocator.facade.group import book_gang, get_devices, list_choices, policy_names, propose_gang
 from allocator.facade.lost import book_all, find_devices, find_places, hand_over_standby, list_lost, watch_nodes
+from allocator.facade.moves import (
+    cancel_move,
+    end_room,
+    fail_move,
+    get_move,
+    is_room_made,
+    is_spare,
+    list_moves,
+    list_moves_to_switch,
+    list_rooms,
+    room_failed_since,
+    start_room,
+    switch_move,
+)
 from allocator.facade.scope import whole_fleet
-from allocator.selectors import delivered, devices, maintenance, moves, nodes
+from allocator.selectors import delivered, devices, maintenance, nodes
 from allocator.selectors import leases as lease_rows
 from allocator.selectors.health import health_of
 from allocator.services import (
@@ -34,7 +49,6 @@ from allocator.services import (
     line,
     place,
     preempt,
-    relocate,
     timeline,
 )
 from allocator.services import outlook as outlooks
@@ -53,7 +67,6 @@ from vxpu.market import (
     LeaseEventView,
     LeaseView,
     MaintenanceView,
-    MoveView,
     NodeEventView,
     Outlook,
     Phase,
@@ -66,15 +79,16 @@ from vxpu.market import (
 from vxpu.slices import Slice
 
 __all__ = [
-    "CannotMove", "DoesNotFit", "HoldLapsed", "IllegalPeriod", "LeaseLost", "LeaseMoving", "MoveChanged", "book",
-    "book_all", "book_gang", "cancel_move", "check_end", "check_resize", "confirm", "device_idle",
-    "estimate_starts", "fail_move", "fence", "find_devices", "find_places", "find_victims", "fleet_size",
-    "get_device", "get_devices", "get_lease", "get_move", "give_notice", "hand_over_standby", "health_score",
-    "is_spare", "issue_lease_token", "line_up", "list_calendar", "list_choices", "list_devices", "list_lease_news",
-    "list_leases", "list_lost", "list_maintenance", "list_moves", "list_moves_to_switch", "list_node_events",
-    "metered_phases", "outlook", "policy_names", "propose", "propose_gang", "release", "resize", "set_end",
-    "switch_move", "take_dirty_hours", "throttled_permille", "unread_spans", "usage_report", "used_permille_s",
-    "watch_nodes", "withdraw_notice",
+    "CannotMove", "DoesNotFit", "HoldLapsed", "IllegalPeriod", "LeaseLost", "LeaseMoving", "MoveChanged",
+    "NothingToMove", "book", "book_all", "book_gang", "cancel_move", "check_end", "check_resize", "confirm",
+    "device_idle", "end_room", "estimate_starts", "fail_move", "fence", "find_devices", "find_places",
+    "find_victims", "fleet_size", "get_device", "get_devices", "get_lease", "get_move", "give_notice",
+    "hand_over_standby", "health_score", "is_room_made", "is_spare", "issue_lease_token", "line_up",
+    "list_calendar", "list_choices", "list_devices", "list_lease_news", "list_leases", "list_lost",
+    "list_maintenance", "list_moves", "list_moves_to_switch", "list_node_events", "list_rooms", "metered_phases",
+    "outlook", "policy_names", "propose", "propose_gang", "release", "resize", "room_failed_since", "set_end",
+    "start_room", "switch_move", "take_dirty_hours", "throttled_permille", "unread_spans", "usage_report",
+    "used_permille_s", "watch_nodes", "withdraw_notice",
 ]  # fmt: skip
 
 
@@ -300,50 +314,3 @@ def usage_report(*, lease_id: UUID) -> UsageReport:
     """Every counted window of a lease, with sums. Raises NotFound."""
     lease_rows.get_lease(lease_id=lease_id)
     return delivered.usage_report(lease_id=lease_id)
-
-
-@whole_fleet
-def get_move(*, move_id: UUID) -> MoveView:
-    """Raises NotFound."""
-    return moves.move_view_of(moves.get_move(relocation_id=move_id))
-
-
-@whole_fleet
-def list_moves(*, owners: Iterable[UUID], states: Collection[str] = ()) -> list[MoveView]:
-    """Of these owners' leases, oldest first; no states is all."""
-    return [moves.move_view_of(move) for move in moves.list_of_owners(owners=owners, states=states)]
-
-
-@whole_fleet
-def list_moves_to_switch() -> list[MoveView]:
-    """Those whose new slice is ready and whose hook is answered, oldest first."""
-    return [moves.move_view_of(move) for move in moves.list_ready()]
-
-
-@whole_fleet
-def switch_move(*, move_id: UUID, now: datetime) -> MoveView:
-    """tx. The owner's row is locked, and takes the successor for its lease in this transaction.
-
-    From the whole second `switched_at` on the successor is delivered, until then the old lease, which is released now.
-    Raises MoveChanged when it is not the time, CannotMove when it cannot be done.
-    """
-    relocate.switch(relocation_id=move_id, now=now)
-    return moves.move_view_of(moves.get_move(relocation_id=move_id))
-
-
-@whole_fleet
-def cancel_move(*, move_id: UUID, reason: str, now: datetime) -> bool:
-    """tx. Up to the switch; False for one that is decided."""
-    return relocate.cancel_move(relocation_id=move_id, reason=reason, actor="marketplace", now=now)
-
-
-@whole_fleet
-def fail_move(*, move_id: UUID, reason: str, now: datetime) -> None:
-    """tx. It cannot be switched: the old lease runs on. Idempotent."""
-    relocate.fail_move(relocation_id=move_id, reason=reason, now=now)
-
-
-@whole_fleet
-def is_spare(*, lease_id: UUID) -> bool:
-    """A lease that was made to take over another's work and has not: nobody's time."""
-    return moves.is_spare(lease_id=lease_id)

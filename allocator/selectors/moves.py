@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from datetime import datetime
 from uuid import UUID
 
 from django.db.models import QuerySet
 
-from allocator.models import MovePlan, Relocation
-from allocator.models.relocation import RelocationState
+from allocator.models import MoveHold, MovePlan, Relocation
+from allocator.models.relocation import PLAN_OPEN, MovePlanKind, MovePlanState, RelocationState
 from plumbing.errors import NotFound
-from vxpu.market import MoveView
+from vxpu.market import MoveView, RoomView
 
 
 def move_view_of(move: Relocation) -> MoveView:
@@ -78,3 +79,20 @@ def get_plan(*, plan_id: UUID) -> MovePlan:
     if plan is None:
         raise NotFound("There is no such plan.", suggestion="See /api/v1/move-plans.")
     return plan
+
+
+def list_rooms() -> list[RoomView]:
+    """Open plans that make room, oldest first; `leases` of those that are cleared."""
+    open_ones = MovePlan.objects.filter(kind=MovePlanKind.ROOM, state__in=PLAN_OPEN).order_by("created_at", "pk")
+    found = []
+    for plan in open_ones:
+        final = MoveHold.objects.filter(plan=plan, is_final=True).select_related("lease")
+        leases = {hold.lease.owner: hold.lease_id for hold in final} if plan.state == MovePlanState.CLEARED else {}
+        found.append(RoomView(plan_id=plan.pk, owners=tuple(UUID(one) for one in plan.owners), leases=leases))
+    return found
+
+
+def room_failed_since(*, owner: UUID, since: datetime) -> bool:
+    """Whether a plan for this owner ended without giving him room."""
+    ended = MovePlan.objects.filter(state__in=[MovePlanState.FAILED, MovePlanState.CANCELLED], ended_at__gt=since)
+    return ended.filter(owners__contains=[str(owner)]).exists()

@@ -21,7 +21,7 @@ from allocator.engine.make_room import make_room as search_room
 from allocator.errors import NothingToMove
 from allocator.locks import lock_device
 from allocator.models import Lease, MovePlan
-from allocator.models.relocation import PLAN_OPEN, MovePlanKind
+from allocator.models.relocation import PLAN_OPEN, MovePlanKind, MovePlanState
 from allocator.services import _keep, _kept, move_plans
 from allocator.services._movable import overdone, read_movable
 from allocator.services._no_room import no_room
@@ -104,6 +104,13 @@ def start(*, wish: Wish, owners: Sequence[UUID], tenant_id: UUID, moves: int | N
     )  # fmt: skip
     _hold_what_is_free(plan, drafted, now)
     return plan.pk
+
+
+@transaction_required
+def end(*, plan_id: UUID, is_taken: bool, reason: str, now: datetime) -> None:
+    """The shop has taken what was held, or wants it no more. Idempotent."""
+    to = MovePlanState.DONE if is_taken else MovePlanState.CANCELLED
+    move_plans.stop_plan(plan_id=plan_id, to=to, reason=reason, actor="marketplace", now=now)
 
 
 def find_plan(*, owner: UUID) -> MovePlan | None:

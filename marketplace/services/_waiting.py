@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from uuid import UUID
 
+from allocator import facade as allocator
 from marketplace import locks
 from marketplace.models import Reservation, ReservationState
 from marketplace.services._transition import SYSTEM, amend, move
@@ -13,6 +14,8 @@ from marketplace.services.news import tell_wait
 from plumbing import db
 from plumbing.errors import DomainError
 
+# Leases are being moved for this wish.
+MAKING_ROOM = "making_room"
 # What a wish no longer has once it is placed, or has had its turn in vain.
 NO_PLAN: dict[str, object] = {"planned_device_id": None, "planned_start_at": None}
 NO_WAIT: dict[str, object] = {
@@ -30,6 +33,8 @@ def expire(*, reservation_id: UUID, now: datetime) -> None:
 
 def note_wait(seen: Reservation, told: Mapping[str, object]) -> None:
     """Nothing waits in silence. Writes only what differs from what was seen."""
+    if seen.waits_for == MAKING_ROOM and allocator.is_room_made(owner=seen.pk):
+        told = {**told, "waits_for": MAKING_ROOM}
     if any(getattr(seen, name) != value for name, value in told.items()):
         _write_wait(reservation_id=seen.pk, told=told)
 

@@ -7,13 +7,15 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 import pytest
+from django.conf import settings
 
 from allocator import facade as allocator
-from allocator.models import Relocation
+from allocator.models import MovePlan, Relocation
 from allocator.services import move_plans, relocate
 from billing import facade as billing
 from marketplace.models import EVERYWHERE, Reservation, ReservationEvent
-from marketplace.services import reconcile, release, resize
+from marketplace.services import make_room as room
+from marketplace.services import queue, reconcile, release, resize
 from marketplace.services import relocate as moving
 from marketplace.services.reconcile_device import reconcile_device
 from plumbing import db
@@ -182,3 +184,53 @@ def test_killed_between_any_two_steps_it_goes_on_where_it_was(fleet: Fleet) -> N
         assert "ready" in live
     assert list(dict.fromkeys(seen)) == ["preparing", "ready", "hooking", "switched", "done"]
     assert len(allocator.list_leases(owners=[fleet.row.pk])) == 2
+
+
+@pytest.fixture
+def crowded(fleet: Fleet, monkeypatch: pytest.MonkeyPatch) -> Fleet:
+    """500 are free on one device and 400 on the other: 700 fit after one move of 250."""
+    monkeypatch.setattr(settings, "VXPU_ROOM_MOVES", 8)
+    buy(fleet.ada, share_permille=600, memory_mib=1000, device_id=fleet.new.device().id)
+    buy(fleet.ada, share_permille=250, memory_mib=2048, device_id=fleet.old.device().id)
+    for node in (fleet.old, fleet.new):
+        node.beat(now=NOON)
+    reconcile.reconcile(now=NOON)
+    return fleet
+
+
+def wish_of(fleet: Fleet, **over: object) -> Reservation:
+    asked = {"share_permille": 700, "memory_mib": 5600, "starts_at": BEGUN, "ends_at": BEGUN + HOUR, "queue": True}
+    return buy(fleet.ada, now=BEGUN, **{**asked, **over})
+
+
+def test_a_wish_that_waits_has_room_made_and_nobody_passes_it(crowded: Fleet) -> None:
+    wish = wish_of(crowded)
+    assert wish.state == "queued"
+    room.make_room(now=BEGUN)
+    queue.place_queued(now=sec(1))
+    assert fresh(wish).waits_for == "making_room"
+    late = wish_of(crowded, share_permille=450, memory_mib=1000)
+    for seconds in range(2, 12):
+        queue.place_queued(now=sec(seconds))
+        crowded.tick(seconds)
+        room.make_room(now=sec(seconds))
+    assert (fresh(wish).state, fresh(late).state) == ("active", "queued")
+    assert fresh(wish).device_id == crowded.old.device().id
+    assert (fresh(crowded.row).state, fresh(crowded.row).device_id) == ("active", crowded.new.device().id)
+    assert MovePlan.objects.get().state == "done"
+
+
+def test_a_wish_that_is_taken_back_gives_the_room_back(crowded: Fleet) -> None:
+    wish = wish_of(crowded)
+    room.make_room(now=BEGUN)
+    release.release(reach=EVERYWHERE, reservation_id=wish.pk, actor="user:test", now=sec(1))
+    room.make_room(now=sec(2))
+    assert (MovePlan.objects.get().state, fresh(crowded.row).lease_id) == ("cancelled", crowded.first_lease)
+    assert wish_of(crowded, share_permille=450, memory_mib=1000).state == "confirmed"
+
+
+def test_where_no_moves_are_allowed_the_wish_waits_and_nothing_moves(crowded: Fleet) -> None:
+    settings.VXPU_ROOM_MOVES = 0
+    wish = wish_of(crowded)
+    room.make_room(now=BEGUN)
+    assert (fresh(wish).state, MovePlan.objects.count()) == ("queued", 0)
