@@ -142,8 +142,6 @@ def book(
         now=now,
         operator_tenant=settings.VXPU_OPERATOR_TENANT,
     )
-    if wish.device_id is not None:
-        place.pin(lease_ids=[lease.pk])
     return lease_rows.view_of(lease)
 
 

@@ -42,7 +42,7 @@ def hold_piece(*, plan: MovePlan, device: Device, piece: Slice, whole: bool, now
     if ends_at is not None and ends_at <= now:
         return False
     wish = Wish(
-        slice=piece, period=Period(starts_at=now, ends_at=ends_at), device_id=device.pk,
+        slice=piece, period=Period(starts_at=now, ends_at=ends_at),
         isolation_at_least=Isolation.EXCLUSIVE if whole else None,
     )  # fmt: skip
     held = hold(plan=plan, wish=wish, device=device, owner=plan.pk, tenant_id=plan.tenant_id, is_final=False, now=now)

@@ -57,7 +57,6 @@ def _hold_final(plan: MovePlan, owner: UUID, device: Device, now: datetime) -> L
     wish = Wish(
         slice=Slice(memory_mib=wanted["memory_mib"], share_permille=wanted["share_permille"]),
         period=Period(starts_at=now, ends_at=_keep.ends_of(plan, now=now)),
-        device_id=device.pk,
         isolation_at_least=Isolation.EXCLUSIVE if wanted["whole"] else None,
         copy_permille=wanted["copy_permille"],
         cores_milli=wanted["cores_milli"],

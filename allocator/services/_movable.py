@@ -46,7 +46,7 @@ def read_movable(
     states = states_mib(leases=leases, now=now)
     return {
         lease.pk: MoveCost(
-            ask=ask_of(wish_of(lease, device=None, now=now, last=pieces[lease.pk])), owner=lease.tenant_id,
+            ask=ask_of(wish_of(lease, now=now, last=pieces[lease.pk])), owner=lease.tenant_id,
             state_mib=states[lease.pk],
         )
         for lease in leases

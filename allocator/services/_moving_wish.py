@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from allocator.models import Device, Lease, Segment
+from allocator.models import Lease, Segment
 from vxpu.market import Wish
 from vxpu.slices import Period, Slice
 from vxpu.states import Isolation
 
 
-def wish_of(lease: Lease, *, device: Device | None, now: datetime, last: Segment | None = None) -> Wish:
+def wish_of(lease: Lease, *, now: datetime, last: Segment | None = None) -> Wish:
     """From now to its end: its size, host parts and all, on a device of the same kind and model, in the same pool and
-    site, kept apart at least as well as now. With `device`, there. `last` is its last piece, if it was read already."""
+    site, kept apart at least as well as now. `last` is its last piece, if it was read already."""
     last = last or Segment.objects.filter(lease=lease, live=True).order_by("period").last()
     pool, site = lease.node.pool, lease.node.site
     return Wish(
         slice=Slice(memory_mib=lease.memory_mib, share_permille=lease.share_permille),
         period=Period(starts_at=now, ends_at=lease.ends_at),
         device_kind=lease.device.kind,
-        device_id=None if device is None else device.pk,
         isolation_at_least=Isolation.EXCLUSIVE if lease.whole else Isolation(lease.isolation),
         models=(lease.device.model,),
         pool=None if pool is None else pool.name,

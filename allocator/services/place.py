@@ -162,12 +162,6 @@ def wanted_of(wish: Wish) -> dict[str, Any]:
 
 
 @transaction_required
-def pin(*, lease_ids: Sequence[UUID]) -> None:
-    """They were asked for where they are, and are never moved."""
-    Lease.objects.filter(pk__in=lease_ids).update(pinned=True)
-
-
-@transaction_required
 def announce_lapsed(*, lease_ids: Sequence[UUID], now: datetime, operator_tenant: UUID) -> None:
     """The news of holds that lapsed."""
     for lease in Lease.objects.filter(pk__in=lease_ids).order_by("pk"):

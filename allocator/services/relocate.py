@@ -60,7 +60,7 @@ def _prepare(relocation_id: UUID, now: datetime) -> bool:
     candidate = Candidate(device_id=target.pk, node_id=target.node_id, score=0)
     try:
         successor = place.book(
-            tenant_id=seen.lease.tenant_id, owner=seen.lease.owner, wish=wish_of(seen.lease, device=target, now=now),
+            tenant_id=seen.lease.tenant_id, owner=seen.lease.owner, wish=wish_of(seen.lease, now=now),
             candidates=[candidate], hold_until=None, now=now, operator_tenant=settings.VXPU_OPERATOR_TENANT,
         )  # fmt: skip
     except DoesNotFit as error:
@@ -71,6 +71,7 @@ def _prepare(relocation_id: UUID, now: datetime) -> bool:
         raise CannotMove(f"the lease is {old.state}")
     if (old.memory_mib, old.share_permille) != (seen.lease.memory_mib, seen.lease.share_permille):
         raise MoveChanged("It was resized just now.")
+    Lease.objects.filter(pk=successor.pk).update(wanted=old.wanted)
     change_move(move=move, to=S.PREPARING, now=now, successor=successor)
     note(lease=old, from_state=old.state, actor=ACTOR, reason=f"move begun: to device {target.key}", now=now)
     return True
