@@ -108,7 +108,7 @@ def walk(row: Reservation, target: ReservationState, *, lease: LeaseView, reason
         if step == S.QUEUED:
             if retry.queue_again(row, reason=reason, now=now):
                 return True
-            step = S.FAILED
+            target = step = S.FAILED
         changes: dict[str, Any] = {}
         if step in {S.COMPLETED, S.FAILED}:
             changes = {"ended_at": lease.ended_at or now, "end_reason": reason[:80]}
