@@ -124,7 +124,8 @@ def list_published(*, tenant_id: UUID | None, before: feed.Place | None, limit: 
 
 def list_queued() -> QuerySet[Reservation]:
     """Oldest wish first: seniority is the order of asking."""
-    return Reservation.objects.filter(state=ReservationState.QUEUED).order_by("created_at", "id")
+    queued = Reservation.objects.filter(state=ReservationState.QUEUED)
+    return queued.select_related("gang").order_by("created_at", "id")
 
 
 def list_followed(*, now: datetime) -> QuerySet[Reservation]:

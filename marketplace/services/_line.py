@@ -14,10 +14,9 @@ from allocator import facade as allocator
 from marketplace import selectors
 from marketplace.matching.queue_order import Entry, Rules, Share, Urgency, order
 from marketplace.models import Cohort, DecayedUse, Quota, Reservation
-from marketplace.services.wish import wish_again
+from marketplace.services.wish import period_now, wish_again
 from plumbing.rowsec import system_scope
 from vxpu.market import QueuedWish
-from vxpu.slices import Period
 
 # What a wish is taken to use, for its turn: no more than this long.
 LONGEST = timedelta(days=1)
@@ -34,9 +33,18 @@ class Group:
     def first(self) -> Reservation:
         return self.rows[0]
 
+    @property
+    def is_whole(self) -> bool:
+        """A gang of which a member was given back can never start as one."""
+        return self.first.gang is None or len(self.rows) == self.first.gang.count
+
 
 def groups_of(rows: Iterable[Reservation]) -> list[Group]:
-    return [Group(id=row.pk, rows=(row,)) for row in rows]
+    """In the order of the first of each."""
+    by_group: dict[UUID, list[Reservation]] = defaultdict(list)
+    for row in rows:
+        by_group[row.gang_id or row.pk].append(row)
+    return [Group(id=group_id, rows=tuple(members)) for group_id, members in by_group.items()]
 
 
 def list_line(*, now: datetime) -> list[Group]:
@@ -121,20 +129,21 @@ def queued_wish(group: Group, *, now: datetime, not_before: datetime | None = No
     waited = now - min(row.created_at for row in group.rows)
     return QueuedWish(
         id=group.id,
+        together="any" if first.gang is None else first.gang.together,
         wishes=tuple(wish_again(row, period=period_now(row, now=not_before or now)) for row in group.rows),
         collects=waited >= timedelta(seconds=settings.VXPU_QUEUE_ELDER_S),
         collect_on=first.planned_device_id,
     )
 
 
-def period_now(row: Reservation, *, now: datetime) -> Period:
-    """A wish whose start has passed keeps its length and begins now; one for later keeps its time."""
-    if row.starts_at > now:
-        return Period(starts_at=row.starts_at, ends_at=row.ends_at)
-    return Period(starts_at=now, ends_at=None if row.ends_at is None else now + (row.ends_at - row.starts_at))
-
-
 def competes(one: Reservation, other: Reservation) -> bool:
-    """May the two want the same device? Yes unless both name a kind, or a device, and it is not the same."""
-    kinds, devices = {one.device_kind, other.device_kind}, {one.wanted_device_id, other.wanted_device_id}
-    return not ((len(kinds) == 2 and "" not in kinds) or (len(devices) == 2 and None not in devices))
+    """May the two want the same device? Yes unless both name a kind, a pool, a site, models or a device, and it is not
+    the same."""
+    pairs = (
+        (one.device_kind, other.device_kind), (one.pool, other.pool), (one.site, other.site),
+        (one.wanted_device_id, other.wanted_device_id),
+    )  # fmt: skip
+    if any(a and b and a != b for a, b in pairs):
+        return False
+    models = set(one.device_models), set(other.device_models)
+    return not all(models) or bool(models[0] & models[1])

@@ -15,6 +15,7 @@ from marketplace.selectors import gangs
 from marketplace.services._booking import Terms, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import SYSTEM, move
+from marketplace.services._waiting import NO_WAIT
 from marketplace.services.news import tell
 from marketplace.services.wish import period_now, slice_of, wish_again
 from plumbing import db, outbox
@@ -52,7 +53,7 @@ def place_gang(*, gang_id: UUID, now: datetime, kept: Sequence[KeptRoom] = ()) -
         bound = take_lease(row, lease=lease, device=device)
         move(
             row, ReservationState.CONFIRMED, actor=SYSTEM, reason="room was found", now=now,
-            starts_at=period.starts_at, ends_at=period.ends_at, waits_for="", estimated_start_at=None, **bound,
+            starts_at=period.starts_at, ends_at=period.ends_at, **NO_WAIT, **bound,
         )  # fmt: skip
         _settle(row, lease, device, candidate, now=now)
         _rank_again(row, rank, count=len(rows))

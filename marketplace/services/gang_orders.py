@@ -18,7 +18,8 @@ from marketplace.models import EVERYWHERE, Gang, Reach, Reservation, Reservation
 from marketplace.selectors import gangs
 from marketplace.services._booking import Terms, draft_of
 from marketplace.services._quota import check_wish
-from marketplace.services._waiting import free_at, main_constraint
+from marketplace.services._waiting import main_constraint
+from marketplace.services.beside import kept_rooms
 from marketplace.services.evaluate import read_terms
 from marketplace.services.gang import book_gang
 from marketplace.services.news import tell
@@ -87,7 +88,10 @@ def _check(order: Order, count: int, together: str) -> None:
 
 def _place(terms: Terms, gang: Gang, *, now: datetime) -> list[Reservation]:
     for attempt in range(1, TRIES + 1):
-        candidates = allocator.propose_gang(wish=terms.wish, count=gang.count, together=gang.together, now=now)
+        kept = kept_rooms(now=now)
+        candidates = allocator.propose_gang(
+            wish=terms.wish, count=gang.count, together=gang.together, now=now, kept=kept
+        )
         try:
             return book_gang(terms=terms, gang=gang, candidates=candidates, now=now)
         except DoesNotFit:
@@ -117,7 +121,7 @@ def _queued(
     row = draft_of(terms, now=now)
     row.gang, row.gang_rank = gang, rank
     row.state, row.change_reason = ReservationState.QUEUED, "nothing fits now"
-    row.queued_until, row.waits_for, row.estimated_start_at = expires, main_constraint(refused), free_at(refused)
+    row.queued_until, row.waits_for = expires, main_constraint(refused)
     row.save(force_insert=True)
     tell(row)
     if rank == 0:  # the queue is looked at once for all of them

@@ -17,13 +17,13 @@ from marketplace import locks, selectors
 from marketplace.errors import QuotaExceeded
 from marketplace.events import ReservationConfirmed
 from marketplace.models import Placement, Reservation, ReservationState
-from marketplace.services import preempt, retry
+from marketplace.services import gang, preempt, retry
 from marketplace.services._booking import book_lease, note_placement, take_lease
-from marketplace.services._line import Group, groups_of, in_order, period_now, queued_wish
+from marketplace.services._line import Group, groups_of, in_order, queued_wish
 from marketplace.services._quota import check_quota, judge_quota, quota_use
 from marketplace.services._transition import SYSTEM, move
 from marketplace.services._waiting import NO_PLAN, NO_WAIT, expire, main_constraint, most_of, note_wait
-from marketplace.services.wish import slice_of, wish_again
+from marketplace.services.wish import period_now, slice_of, wish_again
 from plumbing import db, outbox
 from plumbing.errors import DomainError
 from vxpu.market import Candidate, KeptRoom, Standing, Wish
@@ -31,6 +31,7 @@ from vxpu.market import Candidate, KeptRoom, Standing, Wish
 log = logging.getLogger(__name__)
 # Room that a refused wish leaves goes to the next in line within the same run, so many times.
 ROUNDS = 4
+GANG_INCOMPLETE = "gang_incomplete"
 
 
 @dataclass(slots=True)
@@ -54,7 +55,7 @@ def place_queued(*, now: datetime) -> int:
     the next in line at once.
     """
     groups = groups_of(_not_expired(list(selectors.list_queued()), now=now))
-    due = [group for group in groups if group.first.next_try_at is None or group.first.next_try_at <= now]
+    due = [group for group in groups if _is_due(group, now=now)]
     ordered, run = in_order(due, now=now), _Run(now=now)
     stands: dict[UUID, Standing] = {}
     for _ in range(ROUNDS):
@@ -68,7 +69,14 @@ def place_queued(*, now: datetime) -> int:
             break
     for group in ordered:
         _note(run, group, stands.get(group.id))
+    for row in (row for group in groups if not group.is_whole for row in group.rows):
+        note_wait(row, {"waits_for": GANG_INCOMPLETE, **NO_PLAN})
     return sum(run.placed.values())
+
+
+def _is_due(group: Group, *, now: datetime) -> bool:
+    next_try_at = group.first.next_try_at
+    return group.is_whole and (next_try_at is None or next_try_at <= now)
 
 
 def _not_expired(rows: Sequence[Reservation], *, now: datetime) -> list[Reservation]:
@@ -90,7 +98,7 @@ def _stand(run: _Run, group: Group, stands: dict[UUID, Standing]) -> None:
     kept = [room for other in stands.values() for room in other.kept if room.owner != group.id]
     ids = [row.pk for row in group.rows]
     try:
-        run.placed[group.id] = _place_one(reservation_id=ids[0], kept=kept, now=run.now)
+        run.placed[group.id] = _place(group, kept, now=run.now)
     except DoesNotFit as error:  # others were quicker, or the database never will
         retry.back_off(reservation_ids=ids, reason=main_constraint(error), now=run.now)
         run.refused[group.id] = ""
@@ -102,13 +110,20 @@ def _stand(run: _Run, group: Group, stands: dict[UUID, Standing]) -> None:
         run.refused[group.id] = ""
 
 
+def _place(group: Group, kept: Sequence[KeptRoom], *, now: datetime) -> int:
+    gang_id = group.first.gang_id
+    if gang_id is not None:
+        return gang.place_gang(gang_id=gang_id, kept=kept, now=now)
+    return _place_one(reservation_id=group.first.pk, kept=kept, now=now)
+
+
 def _judge_head(run: _Run, group: Group) -> None:
     """No room is kept for a wish that its tenant's quota would not let have it."""
     try:
-        for row in group.rows:
-            period = period_now(row, now=run.now)
-            rows = selectors.quotas_of(tenant_id=row.tenant_id, project_id=row.project_id)
-            judge_quota(quota_use(rows, period=period), piece=slice_of(row), is_new=False)
+        row = group.first
+        rows = selectors.quotas_of(tenant_id=row.tenant_id, project_id=row.project_id)
+        uses = quota_use(rows, period=period_now(row, now=run.now))
+        judge_quota(uses, piece=slice_of(row), is_new=False, count=len(group.rows))
     except QuotaExceeded as error:
         run.refused[group.id] = main_constraint(error)
 

@@ -44,8 +44,9 @@ def _back_off_one(*, reservation_id: UUID, reason: str, now: datetime) -> None:
 
 
 def may_try_again(row: Reservation, lease: LeaseView) -> bool:
-    """A slice that never ran, of a wish that had waited in line, which nobody gave back and whose time is not over."""
-    was_queued = row.queued_until is not None
+    """A slice that never ran, of a wish that had waited in line, which nobody gave back and whose time is not over. A
+    member of a gang is no wish of its own."""
+    was_queued = row.queued_until is not None and row.gang_id is None
     is_over = row.ends_at is not None and lease.ended_at is not None and lease.ended_at >= row.ends_at
     return was_queued and lease.ready_at is None and row.released_at is None and not is_over
 

@@ -11,8 +11,8 @@ from django.conf import settings
 from allocator.errors import DoesNotFit
 from allocator.models import Segment
 from marketplace.models import EVERYWHERE, Placement, Reservation, ReservationState
-from marketplace.services import decay, estimate, queue, quotas, reconcile, release
-from tests.marketplace.factories import HOUR, MINUTE, NOON, Buyer, buy, fresh, make_buyer, make_price
+from marketplace.services import decay, estimate, gang_orders, queue, quotas, reconcile, release
+from tests.marketplace.factories import HOUR, MINUTE, NOON, Buyer, buy, fresh, make_buyer, make_order, make_price
 from tests.marketplace.node import Node, make_device
 from vxpu.states import LeaseState
 from vxpu.wire.node import LeaseReport
@@ -225,3 +225,34 @@ def test_what_is_not_known_is_null(node: Node) -> None:
     row = wait()
     estimate.estimate_queue(now=NOON)
     assert (fresh(row).estimated_start_at, fresh(row).estimated_start_by) == (None, None)
+
+
+def wait_together(buyer: Buyer, count: int) -> Any:
+    order = make_order(buyer, **WHOLE, queue=True)
+    who: dict[str, Any] = {"requested_by": buyer.person.user.pk, "actor": "user:test", "now": NOON}
+    return gang_orders.reserve_gang(order=order, count=count, together="devices", **who)
+
+
+def test_of_two_gangs_one_gets_all_and_the_other_holds_nothing(node: Node) -> None:
+    other = Node(now=NOON)
+    full = [buy(make_buyer(), **WHOLE) for _ in range(2)]
+    first, second = (wait_together(make_buyer(), 2) for _ in range(2))
+    for row in full:
+        give_back(row, node if row.device_id == node.device().id else other)
+    other.beat(now=NOON + MINUTE)
+    assert queue.place_queued(now=NOON + 2 * MINUTE) == 2
+    assert states(*(one.row for one in first.members)) == ["confirmed"] * 2
+    waiting = [fresh(one.row) for one in second.members]
+    assert [(str(row.state), row.lease_id) for row in waiting] == [("queued", None)] * 2
+    assert {row.planned_start_at for row in waiting} == {NOON + 2 * MINUTE + HOUR}
+    assert len({row.planned_device_id for row in waiting}) == 2
+
+
+def test_a_gang_that_lost_a_member_waits_with_a_reason_and_keeps_no_room(node: Node) -> None:
+    Node(now=NOON)
+    buy(make_buyer(), **WHOLE)
+    members = [one.row for one in wait_together(make_buyer(), 2).members]
+    release.release(reach=EVERYWHERE, reservation_id=members[0].pk, actor="user:test", now=NOON)
+    queue.place_queued(now=NOON + MINUTE)
+    left = fresh(members[1])
+    assert (left.waits_for, left.planned_device_id) == ("gang_incomplete", None)
