@@ -26,9 +26,9 @@ def watch_nodes(*, now: datetime) -> int:
 
 
 @whole_fleet
-def list_lost(*, since: datetime) -> list[LeaseView]:
+def list_lost(*, since: datetime) -> list[UUID]:
     """Leases that were given up from `since` on, by id."""
-    return [lease_rows.view_of(lease) for lease in lease_rows.list_lost(since=since)]
+    return lease_rows.list_lost(since=since)
 
 
 @whole_fleet

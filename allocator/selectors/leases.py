@@ -50,9 +50,10 @@ def list_leases(*, owners: Iterable[UUID]) -> list[Lease]:
     return list(Lease.objects.filter(owner__in=list(owners)).order_by("starts_at", "pk"))
 
 
-def list_lost(*, since: datetime) -> list[Lease]:
+def list_lost(*, since: datetime) -> list[UUID]:
     """By id."""
-    return list(Lease.objects.filter(state=LeaseState.LOST, ended_at__gte=since).order_by("pk"))
+    lost = Lease.objects.filter(state=LeaseState.LOST, ended_at__gte=since)
+    return list(lost.order_by("pk").values_list("pk", flat=True))
 
 
 def leases() -> QuerySet[Lease]:

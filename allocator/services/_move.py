@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -34,30 +33,6 @@ def move(*, lease: Lease, to: LeaseState, actor: str, reason: str, now: datetime
         raise LeaseLost(f"A lease that is {old} cannot become {to}.", suggestion="Read it again.")
     change(lease=lease, state=to, **fields)
     note(lease=lease, from_state=old, actor=actor, reason=reason, now=now)
-
-
-@transaction_required
-def move_all(*, leases: Sequence[Lease], to: LeaseState, reason: str, now: datetime, actor: str = "allocator") -> None:
-    """Leases that the caller has locked -> `to`, by two statements. Raises LeaseLost for a move that is not legal."""
-    for lease in leases:
-        if to not in ALLOWED[LeaseState(lease.state)]:
-            raise LeaseLost(f"A lease that is {lease.state} cannot become {to}.", suggestion="Read it again.")
-    Lease.objects.filter(pk__in=[lease.pk for lease in leases]).update(state=to, version=F("version") + 1)
-    LeaseEvent.objects.bulk_create(
-        LeaseEvent(
-            tenant_id=lease.tenant_id,
-            created_at=now,
-            lease=lease,
-            from_state=lease.state,
-            to_state=to,
-            actor=actor,
-            reason=reason[:400],
-            at=now,
-        )
-        for lease in leases
-    )
-    for lease in leases:
-        lease.state, lease.version = to, lease.version + 1
 
 
 def note(*, lease: Lease, from_state: str, actor: str, reason: str, now: datetime) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -12,14 +13,12 @@ from django.db import connection
 from django.db.models import Q
 
 from allocator.events import LeasesLost
-from allocator.models import Lease, LeaseEvent, Node
+from allocator.models import Lease, Node
 from allocator.models.node import NodeState
 from allocator.services import self_fence
-from allocator.services._dirty import mark_dirty
-from allocator.services._move import move_all
+from allocator.services._dirty import bucket_of
 from allocator.services._node_note import note_nodes
 from plumbing import db, outbox
-from plumbing.db import transaction_required
 from vxpu.states import LeaseState
 
 log = logging.getLogger(__name__)
@@ -28,17 +27,44 @@ log = logging.getLogger(__name__)
 AT_ONCE = 40
 REASON = "node_lost"
 
-_LOSE = """
-UPDATE allocator_lease SET state = 'lost', ended_at = %(now)s, end_reason = %(reason)s, fenced_token = token,
-       token = nextval('allocator_fencing'), version = version + 1
- WHERE id = ANY (%(leases)s) AND state = 'unreachable'
+# All leases of silent nodes in two statements, locked by id; a lease moves once a statement. First those that no node
+# was told of are unreachable too.
+_UNREACHABLE = """
+WITH due AS MATERIALIZED (
+    SELECT id, tenant_id FROM allocator_lease
+     WHERE node_id = ANY (%(nodes)s) AND state = 'assigned' AND offered_at IS NULL AND starts_at <= %(now)s
+       AND NOT pinned
+     ORDER BY id FOR NO KEY UPDATE
+), moved AS (
+    UPDATE allocator_lease l SET state = 'unreachable', version = version + 1 FROM due WHERE l.id = due.id
+)
+INSERT INTO allocator_leaseevent (id, tenant_id, created_at, lease_id, from_state, to_state, actor, reason, at)
+SELECT gen_random_uuid(), tenant_id, %(now)s, id, 'assigned', 'unreachable', 'allocator', 'node silent', %(now)s
+  FROM due
 """
-# As `_end.end` does it for one: what was taken stays on record up to now.
-_FREE = """
-UPDATE allocator_segment SET live = false, period = CASE
-    WHEN lower(period) < %(now)s AND (upper(period) IS NULL OR upper(period) > %(now)s)
-    THEN tstzrange(lower(period), %(now)s) ELSE period END
- WHERE lease_id = ANY (%(leases)s) AND live
+# Then, as `_end.lose` does it for one: a newer token, what was taken stays on record up to now, the bucket is rated.
+_LOSE = """
+WITH due AS MATERIALIZED (
+    SELECT id, tenant_id, owner, node_id, ready_at FROM allocator_lease
+     WHERE node_id = ANY (%(nodes)s) AND state = 'unreachable' AND NOT pinned ORDER BY id FOR NO KEY UPDATE
+), moved AS (
+    UPDATE allocator_lease l SET state = 'lost', ended_at = %(now)s, end_reason = %(reason)s, fenced_token = token,
+           token = nextval('allocator_fencing'), version = version + 1
+      FROM due WHERE l.id = due.id
+), freed AS (
+    UPDATE allocator_segment s SET live = false, period = CASE
+        WHEN lower(period) < %(now)s AND (upper(period) IS NULL OR upper(period) > %(now)s)
+        THEN tstzrange(lower(period), %(now)s) ELSE period END
+      FROM due WHERE s.lease_id = due.id AND s.live
+), noted AS (
+    INSERT INTO allocator_leaseevent (id, tenant_id, created_at, lease_id, from_state, to_state, actor, reason, at)
+    SELECT gen_random_uuid(), tenant_id, %(now)s, id, 'unreachable', 'lost', 'allocator', %(reason)s, %(now)s FROM due
+), dirty AS (
+    INSERT INTO allocator_dirtyhour AS d (id, tenant_id, created_at, lease_id, owner, starts_at)
+    SELECT gen_random_uuid(), tenant_id, %(now)s, id, owner, %(bucket)s FROM due WHERE ready_at IS NOT NULL ORDER BY id
+    ON CONFLICT (lease_id, starts_at) DO UPDATE SET created_at = greatest(d.created_at, excluded.created_at)
+)
+SELECT node_id, count(*) FROM due GROUP BY node_id
 """
 
 
@@ -71,36 +97,22 @@ def _give_up(*, node_ids: Sequence[UUID], now: datetime) -> int:
         pk__in=node_ids, state=NodeState.ACTIVE, is_online=False, authority_until__lt=now - self_fence.margin()
     )
     nodes = list(locked.order_by("pk"))
-    found = Lease.objects.select_for_update(no_key=True).filter(_is_lost(now), node__in=nodes)
-    leases = list(found.order_by("pk"))
-    if not leases:
+    values: dict[str, Any] = {
+        "nodes": [node.pk for node in nodes],
+        "now": now,
+        "reason": REASON,
+        "bucket": bucket_of(now),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_UNREACHABLE, values)
+        cursor.execute(_LOSE, values)
+        lost = dict(cursor.fetchall())
+    if not lost:
         return 0
-    waiting = [lease for lease in leases if lease.state == LeaseState.ASSIGNED]
-    move_all(leases=waiting, to=LeaseState.UNREACHABLE, reason="node silent", now=now)
-    _fence(leases, now)
-    hit = {lease.node_id for lease in leases}
     note_nodes(
-        nodes=[node for node in nodes if node.pk in hit], kind="given_up", actor="allocator",
+        nodes=[node for node in nodes if node.pk in lost], kind="given_up", actor="allocator",
         reason="its agent has closed the gates; its leases are placed anew", now=now,
     )  # fmt: skip
-    outbox.publish(LeasesLost(tenant_id=settings.VXPU_OPERATOR_TENANT, at=now, leases=len(leases)))
-    return len(leases)
-
-
-@transaction_required
-def _fence(leases: Sequence[Lease], now: datetime) -> None:
-    """Unreachable leases, locked by id -> LOST under newer tokens; their capacity is free."""
-    ids = [lease.pk for lease in leases]
-    with connection.cursor() as cursor:
-        cursor.execute(_LOSE, {"now": now, "reason": REASON, "leases": ids})
-        if cursor.rowcount != len(ids):
-            raise RuntimeError(f"{len(ids)} leases are locked, {cursor.rowcount} were lost")
-        cursor.execute(_FREE, {"now": now, "leases": ids})
-    LeaseEvent.objects.bulk_create(
-        LeaseEvent(
-            tenant_id=lease.tenant_id, created_at=now, lease=lease, from_state=LeaseState.UNREACHABLE,
-            to_state=LeaseState.LOST, actor="allocator", reason=REASON, at=now,
-        )
-        for lease in leases
-    )  # fmt: skip
-    mark_dirty(leases=leases, at=now, now=now)
+    leases = sum(lost.values())
+    outbox.publish(LeasesLost(tenant_id=settings.VXPU_OPERATOR_TENANT, at=now, leases=leases))
+    return leases

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.db import connection
 from django.db.models import QuerySet
 
 from allocator.events import LeasesUnreachable
-from allocator.models import Lease, LeaseOutage, Node, Pulse
+from allocator.models import Node, Pulse
 from allocator.models.node import NodeState
-from allocator.services._dirty import bucket_of, mark_buckets
-from allocator.services._move import move_all
 from allocator.services._node_note import note_nodes
 from plumbing import db, outbox
 from plumbing.db import transaction_required
@@ -30,6 +30,35 @@ WATCHED = (
 )
 
 
+# All leases of silent nodes in one statement, locked by id: their move, its row, the silence, and the rating buckets in
+# which that begins and is noticed (as `_dirty` marks them).
+_LOSE_SIGHT = """
+WITH due AS MATERIALIZED (
+    SELECT l.id, l.tenant_id, l.owner, l.state, l.pinned, l.ready_at, coalesce(n.last_seen_at, %(now)s) AS since
+      FROM allocator_lease l JOIN allocator_node n ON n.id = l.node_id
+     WHERE l.node_id = ANY (%(nodes)s) AND l.state = ANY (%(states)s) AND l.offered_at IS NOT NULL
+     ORDER BY l.id FOR NO KEY UPDATE OF l
+), moved AS (
+    UPDATE allocator_lease l SET state = 'unreachable', version = version + 1
+      FROM due WHERE l.id = due.id RETURNING l.id
+), noted AS (
+    INSERT INTO allocator_leaseevent (id, tenant_id, created_at, lease_id, from_state, to_state, actor, reason, at)
+    SELECT gen_random_uuid(), tenant_id, %(now)s, id, state, 'unreachable', 'allocator',
+           CASE WHEN pinned THEN %(waits)s ELSE 'node silent' END, %(now)s FROM due
+), silent AS (
+    INSERT INTO allocator_leaseoutage (id, tenant_id, created_at, lease_id, silent_since, authority_until)
+    SELECT gen_random_uuid(), tenant_id, %(now)s, id, since, since + %(authority)s FROM due WHERE ready_at IS NOT NULL
+), dirty AS (
+    INSERT INTO allocator_dirtyhour AS d (id, tenant_id, created_at, lease_id, owner, starts_at)
+    SELECT gen_random_uuid(), tenant_id, %(now)s, id, owner, bucket FROM (
+        SELECT DISTINCT ON (id, bucket) id, tenant_id, owner, bucket
+          FROM due, LATERAL (SELECT to_timestamp(floor(extract(epoch FROM at) / %(period)s) * %(period)s) AS bucket
+                               FROM unnest(ARRAY[since, %(now)s]) at) b
+         WHERE ready_at IS NOT NULL ORDER BY id, bucket) b
+    ON CONFLICT (lease_id, starts_at) DO UPDATE SET created_at = greatest(d.created_at, excluded.created_at)
+)
+SELECT count(*) FROM moved
+"""
 # How many nodes are judged in one transaction: a heartbeat may wait for it.
 AT_ONCE = 40
 WAITS = "node silent; asked for on this device, so it waits for the node"
@@ -99,31 +128,13 @@ def _take_offline(*, node_ids: Sequence[UUID], now: datetime) -> list[UUID]:
 
 @transaction_required
 def _lose_sight(nodes: Sequence[Node], now: datetime) -> None:
-    leases = Lease.objects.select_for_update(no_key=True).filter(
-        node__in=nodes, state__in=WATCHED, offered_at__isnull=False
-    )
-    found = list(leases.order_by("pk"))
-    for pinned, reason in ((False, "node silent"), (True, WAITS)):
-        alike = [lease for lease in found if lease.pinned is pinned]
-        move_all(leases=alike, to=LeaseState.UNREACHABLE, reason=reason, now=now)
-    silent_since = {node.pk: node.last_seen_at or now for node in nodes}
-    _open_outages([lease for lease in found if lease.ready_at is not None], silent_since, now)
+    operator = settings.VXPU_OPERATOR_TENANT
+    values: dict[str, Any] = {
+        "nodes": [node.pk for node in nodes], "states": list(WATCHED), "now": now, "waits": WAITS,
+        "authority": timedelta(seconds=settings.VXPU_AUTHORITY_S), "period": settings.VXPU_RATING_PERIOD_S,
+    }  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(_LOSE_SIGHT, values)
+        (found,) = cursor.fetchone()
     if found:
-        operator = settings.VXPU_OPERATOR_TENANT
-        outbox.publish(LeasesUnreachable(tenant_id=operator, at=now, leases=len(found)))
-
-
-def _open_outages(leases: Sequence[Lease], silent_since: Mapping[UUID, datetime], now: datetime) -> None:
-    authority = timedelta(seconds=settings.VXPU_AUTHORITY_S)
-    LeaseOutage.objects.bulk_create(
-        LeaseOutage(
-            tenant_id=lease.tenant_id,
-            created_at=now,
-            lease=lease,
-            silent_since=silent_since[lease.node_id],
-            authority_until=silent_since[lease.node_id] + authority,
-        )
-        for lease in leases
-    )
-    keys = [(lease, bucket_of(at)) for lease in leases for at in (silent_since[lease.node_id], now)]
-    mark_buckets(keys=keys, now=now)
+        outbox.publish(LeasesUnreachable(tenant_id=operator, at=now, leases=found))

@@ -76,7 +76,7 @@ def fail_over(*, now: datetime) -> Replaced:
 
 def _list_lost(*, now: datetime) -> list[Reservation]:
     """Whoever bought first comes first."""
-    lost = [lease.id for lease in allocator.list_lost(since=now - LOOK_BACK)]
+    lost = allocator.list_lost(since=now - LOOK_BACK)
     states = Q(state__in=RUNNING | {S.ENDING, S.PREEMPTING}, lease_id__in=lost) | Q(state=S.MOVING)
     return list(EVERYWHERE.rows().filter(states).order_by("created_at", "pk"))
 
