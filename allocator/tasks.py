@@ -7,7 +7,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
-from allocator.services import drain_node, hold, move_plans, partitions, poke
+from allocator.services import consolidate as consolidation
+from allocator.services import drain_node, hold, partitions, poke
+from allocator.services import run_moves as moving
 from allocator.services import start_due as due
 from allocator.services import sweep as sweeping
 from plumbing.tasks import task
@@ -59,4 +61,10 @@ def sweep() -> None:
 @task(queue="allocator")
 def run_moves(**_: Any) -> None:
     """Every second, and when a move has ended: plans of moves, as far as they go now."""
-    move_plans.run(now=timezone.now())
+    moving.run(now=timezone.now())
+
+
+@task(queue="allocator")
+def consolidate() -> None:
+    """Every five minutes: in quiet hours, if the operator wants it, moves after which nodes are empty."""
+    consolidation.consolidate(now=timezone.now())

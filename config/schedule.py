@@ -17,6 +17,7 @@ BEAT: dict[str, dict[str, Any]] = {
     "watch-nodes": every(2, "marketplace.tasks.watch_nodes", "allocator"),
     "settle-drains": every(2, "allocator.tasks.settle_drains", "allocator"),
     "run-moves": every(1, "allocator.tasks.run_moves", "allocator"),
+    "consolidate": every(300, "allocator.tasks.consolidate", "allocator"),
     "expire-holds": every(5, "allocator.tasks.expire_holds", "allocator"),
     "prepare-partitions": every(3600, "allocator.tasks.prepare_partitions", "allocator"),
     "sweep-capacity": every(3600, "allocator.tasks.sweep", "allocator"),

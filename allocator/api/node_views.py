@@ -126,10 +126,13 @@ class DrainNodeView(_NodeDoor):
     def post(self, request: Request, node: str) -> Response:
         """Cordon it and begin a maintenance, now or at a time: leases that are booked run to their end. Safe to repeat.
 
+        With `move` those that can go elsewhere are moved (see move-plans); an undrain calls off what has not switched.
         It is `drained` once no lease is left. A drain that has begun keeps its start and its reason.
         """
         node_id, asked = path_id("nod", node), self.parsed(request, io.DrainIn)
-        drain_node.drain(node_id=node_id, reason=asked["reason"], at=asked["at"], **self.who(request))
+        drain_node.drain(
+            node_id=node_id, reason=asked["reason"], at=asked["at"], move=asked["move"], **self.who(request)
+        )
         return self.shown(node_id)
 
 

@@ -14,6 +14,7 @@ from allocator.models import Lease, Maintenance, Node
 from allocator.models.lease import LIVE
 from allocator.models.node import NodeState
 from allocator.selectors.maintenance import find_open
+from allocator.services import empty_node
 from allocator.services._node_note import capacity_freed, note_node
 from allocator.services.cordon import close_doors, lock_node_of_fleet
 from plumbing import db
@@ -23,17 +24,20 @@ AHEAD = timedelta(days=366)
 
 
 @db.transaction
-def drain(*, node_id: UUID, reason: str, at: datetime | None, actor: str, now: datetime) -> None:
+def drain(*, node_id: UUID, reason: str, at: datetime | None, actor: str, now: datetime, move: bool = False) -> None:
     """A maintenance from `at` (None: now) until `undrain`: no new lease reaches into it, none is prolonged into it.
 
-    Leases that are booked stay. Idempotent: a drain that has begun keeps its start and its reason; one that is to come
-    is planned anew. Raises NotFound, NodeLeftFleet, IllegalPeriod.
+    Leases that are booked stay; with `move` those that run and can go elsewhere are moved once it has begun.
+    Idempotent: a drain that has begun keeps its start and its reason; one that is to come is planned anew. Raises
+    NotFound, NodeLeftFleet, IllegalPeriod.
     """
     if at is not None and not now <= at <= now + AHEAD:
         raise IllegalPeriod(
             f"A drain begins now or within {AHEAD.days} days.", suggestion="Leave `at` out to drain at once."
         )
     node = lock_node_of_fleet(node_id=node_id)
+    if move:
+        empty_node.begin(node=node, reason=reason, actor=actor, now=now)
     starts_at = at or now
     period = find_open(node_id=node.pk)
     if period is not None and (period.starts_at <= now or (period.starts_at, period.reason) == (starts_at, reason)):
@@ -54,7 +58,7 @@ def drain(*, node_id: UUID, reason: str, at: datetime | None, actor: str, now: d
 
 @db.transaction
 def undrain(*, node_id: UUID, actor: str, now: datetime) -> None:
-    """Back in service: the maintenance ends and so does the cordon; one that is to come is called off. Idempotent.
+    """Back in service: the maintenance ends and so does the cordon, and what has not moved stays. Idempotent.
 
     Raises NotFound, NodeLeftFleet.
     """
@@ -62,6 +66,7 @@ def undrain(*, node_id: UUID, actor: str, now: datetime) -> None:
     period = find_open(node_id=node.pk)
     if period is None:
         return
+    empty_node.call_off(node=node, actor=actor, now=now)
     ended = Maintenance.objects.filter(pk=period.pk, ends_at__isnull=True)
     ended.update(ends_at=max(now, period.starts_at), ended_by=actor[:80])
     if period.starts_at <= now:

@@ -88,19 +88,8 @@ def move_one(*, lease_id: UUID, device_id: UUID, reason: str, actor: str, now: d
     return begin(kind=MovePlanKind.SINGLE, steps=[step], reason=reason, actor=actor, now=now).pk
 
 
-def run(*, now: datetime) -> int:
-    """Every plan that is open and every move that is under way, as far as it goes now; returns the steps taken."""
-    done = 0
-    for plan in MovePlan.objects.filter(state=P.RUNNING).order_by("created_at", "pk"):
-        done += run_plan(plan_id=plan.pk, now=now)
-    left = Relocation.objects.filter(state=S.SWITCHED).exclude(plan__state=P.RUNNING)
-    for relocation_id in left.values_list("pk", flat=True):
-        done += relocate.advance(relocation_id=relocation_id, now=now)
-    return done
-
-
 def run_plan(*, plan_id: UUID, now: datetime) -> int:
-    """As `run`, of one plan."""
+    """Every move that may go on, as far as it goes now; returns the steps taken."""
     done = 0
     for _ in range(STEPS_A_RUN):
         taken = sum(relocate.advance(relocation_id=one, now=now) for one in _due(plan_id))

@@ -8,18 +8,15 @@ from uuid import UUID
 import pytest
 from django.conf import settings
 
-from allocator import facade
 from allocator.errors import DoesNotFit, NothingToMove
 from allocator.models import Lease, MoveHold, MovePlan, Relocation
 from allocator.models.relocation import MovePlanState
-from allocator.services import make_room, move_plans
+from allocator.services import make_room, move_plans, run_moves
 from allocator.services.sweep import sweep
-from plumbing import db
-from tests.allocator.factories import MIB, TENANT, Node, at, book, make_report, make_wish, started_lease
-from vxpu.ids import encode, new_uuid
+from tests.allocator.factories import MIB, TENANT, Node, at, book, make_wish, started_lease
+from tests.allocator.moving import let_run, tick
+from vxpu.ids import new_uuid
 from vxpu.market import LeaseView, Wish
-from vxpu.states import LeaseState
-from vxpu.wire.node import HookDone
 
 pytestmark = pytest.mark.usefixtures("system")
 WHOLE: dict[str, Any] = {"share_permille": 1000, "memory_mib": MIB}
@@ -50,48 +47,10 @@ def fragmented_fleet() -> list[Node]:
     return nodes
 
 
-def obey(nodes: list[Node], *, seconds: float) -> None:
-    """Every node does what it is told, answers its hooks, and says so."""
-    for node in nodes:
-        told = node.sync(now=at(seconds), leases=reports_of(node)).leases
-        done = [one.lease_id for one in told if one.wanted == "gone"]
-        answers = {one.lease_id: HookDone(id=one.hook.id, result="ok") for one in told if one.hook is not None}
-        said = [
-            make_report(
-                view, LeaseState.GONE if (name := encode("lse", view.id)) in done else LeaseState.READY,
-                hook=answers.get(name),
-            )
-            for view in views_of(node)
-        ]  # fmt: skip
-        node.sync(now=at(seconds), leases=said)
-
-
-def views_of(node: Node) -> list[LeaseView]:
-    live = Lease.objects.filter(node_id=node.id, state__in=["assigned", "preparing", "ready", "draining"])
-    return [facade.get_lease(lease_id=lease.pk) for lease in live]
-
-
-def reports_of(node: Node) -> list[Any]:
-    return [make_report(view, view.state) for view in views_of(node) if view.state != LeaseState.ASSIGNED]
-
-
-@db.transaction
-def switch(move_id: UUID, *, seconds: float) -> None:
-    facade.switch_move(move_id=move_id, now=at(seconds))
-
-
-def run(nodes: list[Node], *, until: str = "cleared", seconds: float = 2) -> MovePlan:
-    """Let the clock go until the plan is in that state, or for a minute."""
-    plan = MovePlan.objects.get()
-    for now in range(int(seconds), int(seconds) + 60):
-        move_plans.run(now=at(now))
-        obey(nodes, seconds=now)
-        for move in facade.list_moves_to_switch():
-            switch(move.id, seconds=now)
-        plan.refresh_from_db()
-        if plan.state == until:
-            break
-    return plan
+def run(nodes: list[Node], *, until: str = "cleared", seconds: int = 2) -> MovePlan:
+    """Let the clock go until the plan is in that state."""
+    let_run(nodes, seconds=seconds, until=lambda: MovePlan.objects.get().state == until)
+    return MovePlan.objects.get()
 
 
 def ask_of(**over: Any) -> Wish:
@@ -136,7 +95,7 @@ def shared_fleet() -> tuple[Node, Node, UUID]:
     wish = ask_of(share_permille=600, memory_mib=MIB * 6 // 10)
     owner = new_uuid()
     make_room.start(wish=wish, owners=[owner], tenant_id=TENANT, moves=8, actor="queue", now=at(1))
-    move_plans.run(now=at(1))
+    run_moves.run(now=at(1))
     return first, second, owner
 
 
@@ -147,10 +106,7 @@ def test_nobody_snatches_the_room_at_any_time_until_it_is_claimed() -> None:
         for share in (600, 400, 350):
             with pytest.raises(DoesNotFit):
                 book(make_wish(starts_at=at(now), share_permille=share, memory_mib=MIB * share // 1000), now=at(now))
-        move_plans.run(now=at(now))
-        obey([first, second], seconds=now)
-        for move in facade.list_moves_to_switch():
-            switch(move.id, seconds=now)
+        tick([first, second], seconds=now)
         plan.refresh_from_db()
         if plan.state == "cleared":
             break

@@ -12,7 +12,7 @@ from allocator import facade
 from allocator.errors import LeaseMoving, NothingToMove
 from allocator.models import Lease, LeaseEvent, Relocation
 from allocator.models.relocation import ALLOWED, PLAN_ALLOWED, MovePlanState
-from allocator.services import move_plans, relocate
+from allocator.services import move_plans, relocate, run_moves
 from allocator.services.sweep import sweep
 from plumbing import db
 from tests.allocator.factories import MIB, NOON, Node, at, book, make_report, make_wish, release, resize, started_lease
@@ -91,7 +91,7 @@ def test_a_move_goes_ready_hook_switch_release(story: Story) -> None:
     assert story.step(8) == "switched"
     story.old_node.end(story.lease, now=at(9))
     assert story.step(9) == "done"
-    move_plans.run(now=at(10))
+    run_moves.run(now=at(10))
     assert (story.move.ended_at, sweep()) == (at(9), [])
     said = LeaseEvent.objects.filter(lease_id=story.lease.id, reason__startswith="move")
     assert {"move: the new slice is ready, hook asked", "move: hook ok", "moved"} <= set(

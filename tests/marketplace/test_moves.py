@@ -11,7 +11,7 @@ from django.conf import settings
 
 from allocator import facade as allocator
 from allocator.models import MovePlan, Relocation
-from allocator.services import move_plans, relocate
+from allocator.services import move_plans, relocate, run_moves
 from billing import facade as billing
 from marketplace.models import EVERYWHERE, Reservation, ReservationEvent
 from marketplace.services import make_room as room
@@ -55,7 +55,7 @@ class Fleet:
         """Everything that runs by the clock, and both nodes."""
         for node in (self.old, self.new):
             node.beat(now=sec(seconds))
-        move_plans.run(now=sec(seconds))
+        run_moves.run(now=sec(seconds))
         for node in (self.old, self.new):
             node.beat(now=sec(seconds))
         moving.switch_ready(now=sec(seconds))
