@@ -21,6 +21,16 @@ export const CONSTRAINTS = [
   "memory",
   "compute",
   "memory_and_compute",
+  "impossible_shape",
+  "other_model",
+  "other_pool",
+  "other_site",
+  "unhealthy",
+  "copy_bandwidth",
+  "mig_slot",
+  "host_cores",
+  "host_memory",
+  "not_together",
   "other_terms",
   "quota_share_permille",
   "quota_memory_mib",
@@ -37,7 +47,16 @@ export function constraintsOf(refusal: Refusal): { name: string; count: number }
     .sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
 }
 
-const NEVER = new Set(["other_device", "other_kind", "isolation", "larger_than_device"]);
+const NEVER = new Set([
+  "impossible_shape",
+  "other_device",
+  "other_kind",
+  "other_model",
+  "other_pool",
+  "other_site",
+  "isolation",
+  "larger_than_device",
+]);
 
 /** Some device is only busy or away: waiting may help. */
 export const mayComeFree = (refusal: Refusal): boolean =>
