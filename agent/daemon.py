@@ -32,7 +32,7 @@ from agent.enforce.modes.choose import open_sharing
 from agent.enforce.port import Enforcer
 from agent.enforce.select import open_enforcer
 from agent.hooks import Hooks
-from agent.host import boot_id
+from agent.host import boot_id, host_report
 from agent.keeper import Keeper
 from agent.lookout import Lookout
 from agent.reconcile import SECOND_NS, decide
@@ -80,6 +80,7 @@ class Daemon:
         self.kick = asyncio.Event()
         self._stopping = False
         self._told: dict[int, list[LeaseReport]] = {}
+        self._takes_host = False
         self._last_signature: object = None
         self._due = {"sample": 0, "audit": 0, "status": 0}
 
@@ -218,6 +219,7 @@ class Daemon:
                 isolation=self.enforcer.isolation, detail=self.enforcer.detail, badge=self.keeper.cards.sharing.badge
             ),
             leases=reports,
+            host=host_report(self.config.host_reserve_permille) if self._takes_host else None,
         )
 
     def _reports(self) -> list[LeaseReport]:
@@ -231,6 +233,7 @@ class Daemon:
         self.desired = {lease.lease_id: lease for lease in desired.leases}
         self.authority_s, self.grace_s = desired.authority_s, desired.grace_s
         self.keeper.window_s = desired.window_s
+        self._takes_host = bool(desired.takes_host)
         if sent_mono_ns is not None:  # an answer: how old the server's word is counts from our question
             server_ns = int(desired.sent_at.timestamp() * 1_000_000) * 1000
             self.clock.observe(server_ns=server_ns, sent_mono_ns=sent_mono_ns, received_mono_ns=received_mono_ns)

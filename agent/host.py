@@ -6,6 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
+from vxpu.wire.node import HostReport
+
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
 
@@ -20,6 +24,18 @@ class HostTime:
 def host_time() -> HostTime:
     fields = [int(word) for word in Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]]
     return HostTime(idle_ns=(fields[3] + fields[4]) * TICK_NS, total_ns=sum(fields) * TICK_NS)
+
+
+def host_report(reserve_permille: int) -> HostReport:
+    """Processors and main memory, and what is left of them beside the host's reserve."""
+    cores_milli = 1000 * (os.cpu_count() or 1)
+    memory_mib = psutil.virtual_memory().total // 2**20
+    return HostReport(
+        cores_milli=cores_milli,
+        memory_mib=memory_mib,
+        sellable_cores_milli=cores_milli * (1000 - reserve_permille) // 1000,
+        sellable_memory_mib=memory_mib * (1000 - reserve_permille) // 1000,
+    )
 
 
 def boot_id() -> str:

@@ -49,6 +49,7 @@ def read_orders(*, node_id: UUID, answers_seq: int, now: datetime) -> Orders:
         authority_s=settings.VXPU_AUTHORITY_S,
         window_s=settings.VXPU_WINDOW_S,
         grace_s=settings.VXPU_GRACE_S,
+        takes_host=True,
         leases=[
             _order(lease, keys[lease.device_id], segments[lease.pk], now, hook=hooks.get(lease.pk)) for lease in due
         ],

@@ -11,7 +11,7 @@ from django.conf import settings
 
 from allocator.errors import LeaseLost, NodeRevoked
 from allocator.locks import lock_node
-from allocator.models import Device, DeviceReading, Lease, LeaseOutage, Node
+from allocator.models import Device, DeviceReading, Lease, LeaseOutage, Node, NodeHost
 from allocator.models.lease import LIVE, ON_NODE
 from allocator.models.node import NodeState
 from allocator.selectors.fleet import figures
@@ -26,7 +26,7 @@ from plumbing import db
 from plumbing.live.publish import publish_metrics
 from vxpu.ids import encode
 from vxpu.states import LeaseState
-from vxpu.wire.node import DeviceReport, LeaseReport, Sync
+from vxpu.wire.node import DeviceReport, HostReport, LeaseReport, Sync
 
 COMPARED = (
     "kind", "model", "vendor", "simulated", "compute_units", "memory_mib", "capacity_mib", "capacity_permille",
@@ -46,6 +46,8 @@ def sync(*, node_id: UUID, boot_id: str, message: Sync, now: datetime) -> Orders
     _heard(node, boot_id, message, now)
     settle(node=node, given_up=_given_up(leases, reports), now=now)
     _write_devices(node, message.devices, now)
+    if message.host is not None:
+        _write_host(node, message.host)
     _note_silence(leases, silent_since, now)
     for lease in leases:
         try:
@@ -102,6 +104,17 @@ def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -
     absent = [device.pk for device in known.values() if device.is_present]
     if absent:
         Device.objects.filter(pk__in=absent).update(is_present=False)
+
+
+def _write_host(node: Node, host: HostReport) -> None:
+    """When it changed only: a booking contends for the row."""
+    values = {
+        "cores_milli": host.cores_milli, "memory_mib": host.memory_mib,
+        "capacity_cores_milli": host.sellable_cores_milli, "capacity_mib": host.sellable_memory_mib,
+    }  # fmt: skip
+    known = NodeHost.objects.filter(node=node).values(*values).first()
+    if known is not None and known != values:
+        NodeHost.objects.filter(node=node).update(**values)
 
 
 def _reading(device: Device, report: DeviceReport, now: datetime) -> DeviceReading:

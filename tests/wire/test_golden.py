@@ -120,3 +120,12 @@ def test_a_device_carries_its_card_only_when_it_is_one() -> None:
     assert "card" not in sync.model_dump(mode="json")["devices"][0]
     with_card = sync.devices[0].model_copy(update={"card": card})
     assert node.DeviceReport.model_validate_json(with_card.model_dump_json()) == with_card
+
+
+def test_a_sync_carries_its_host_only_where_that_is_taken() -> None:
+    sync = node.Sync.model_validate(golden("Sync"))
+    host = node.HostReport.model_validate(golden("HostReport"))
+    assert "host" not in sync.model_dump(mode="json")
+    with_host = sync.model_copy(update={"host": host})
+    assert node.Sync.model_validate_json(with_host.model_dump_json()) == with_host
+    assert "takes_host" not in node.Desired.model_validate(golden("Desired")).model_dump(mode="json")

@@ -147,12 +147,28 @@ class Hello(Strict):
     boot_id: str
 
 
+class HostReport(Strict):
+    """What the machine has beside its devices, and how much of that may be sold with slices of them."""
+
+    cores_milli: int = Field(ge=0, description="thousandths of a processor core, all of them")
+    memory_mib: int = Field(ge=0, description="main memory, physical")
+    sellable_cores_milli: int = Field(ge=0)
+    sellable_memory_mib: int = Field(ge=0)
+
+
 class Sync(Strict):
+    """`host` only goes to a server that has said that it `takes_host`: one of before refuses what it does not know."""
+
     type: Literal["sync"] = "sync"
     seq: int
     sent_at: AwareDatetime
     devices: list[DeviceReport]
     leases: list[LeaseReport]
+    host: HostReport | None = None
+
+    @model_serializer(mode="wrap")
+    def _leave_out_what_is_not_there(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_absent(write(self), "host")
 
 
 class Hook(Lenient):
@@ -195,6 +211,11 @@ class Desired(Lenient):
     window_s: int
     grace_s: int
     leases: list[DesiredLease]
+    takes_host: bool | None = None
+
+    @model_serializer(mode="wrap")
+    def _leave_out_what_is_not_there(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return _without_absent(write(self), "takes_host")
 
 
 class Poke(Lenient):
