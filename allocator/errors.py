@@ -13,6 +13,23 @@ class DoesNotFit(DomainError):
     title = "No device has room for this slice at that time."
 
 
+class NameTaken(Conflict):
+    code = "name_taken"
+    title = "That name is in use."
+
+
+class StillUsed(Conflict):
+    code = "still_used"
+    title = "Something refers to it."
+
+
+class BadTopology(Invalid):
+    """`problems` names each entry that is wrong."""
+
+    code = "bad_topology"
+    title = "The topology does not describe these nodes."
+
+
 class PolicyNotAllowed(Invalid):
     code = "policy_not_allowed"
     title = "The operator of that pool does not let a wish choose its policy."

@@ -110,3 +110,8 @@ class QuoteRefused(Conflict):
 
     code = "quote_refused"
     title = "The quote said no: there is nothing to buy with it."
+
+
+class NotPlacedYet(Conflict):
+    code = "not_placed_yet"
+    title = "It has no device yet."

@@ -37,6 +37,12 @@ class NodeSerializer(serializers.Serializer[Any]):
     id = TypedId("nod")
     hostname = serializers.CharField()
     rack = serializers.CharField(help_text="Empty if nobody said.")
+    pool = serializers.CharField(help_text="Empty: none, it is filled by the server's default policy.")
+    site = serializers.CharField(help_text="Empty if nobody said.")
+    host_cores_milli = serializers.IntegerField(
+        allow_null=True, help_text="Of the host, for sale beside the devices; null: the agent does not say."
+    )
+    host_mib = serializers.IntegerField(allow_null=True)
     agent_version = serializers.CharField()
     state = serializers.ChoiceField(choices=NodeState.choices)
     online = serializers.BooleanField(source="is_online")
@@ -50,7 +56,11 @@ class NodeSerializer(serializers.Serializer[Any]):
 
 
 class NodePatchIn(StrictSerializer):
-    rack = serializers.CharField(max_length=64, allow_blank=True)
+    """What is left out stays as it is."""
+
+    rack = serializers.CharField(max_length=64, allow_blank=True, required=False)
+    pool = serializers.CharField(max_length=64, allow_null=True, required=False, help_text="Its name; null is none.")
+    site = serializers.CharField(max_length=64, allow_null=True, required=False, help_text="Its name; null is none.")
 
 
 class ReasonIn(StrictSerializer):

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from django.urls import path
 
-from allocator.api import exec_views, fleet_views, node_views, views
+from allocator.api import exec_views, fleet_views, node_views, pool_views, views
 
 urlpatterns = [
     path("fleet", fleet_views.FleetView.as_view()),
     path("enrolments", node_views.EnrolmentsView.as_view()),
     path("nodes", node_views.NodesView.as_view()),
     path("nodes/<str:node>", node_views.NodeView.as_view()),
+    path("nodes/<str:node>/topology", pool_views.NodeTopologyView.as_view()),
+    path("pools", pool_views.PoolsView.as_view()),
+    path("pools/<str:name>", pool_views.PoolView.as_view()),
+    path("sites", pool_views.SitesView.as_view()),
+    path("sites/<str:name>", pool_views.SiteView.as_view()),
+    path("sites/<str:name>/topology", pool_views.SiteTopologyView.as_view()),
     path("nodes/<str:node>/revoke", node_views.RevokeNodeView.as_view()),
     path("nodes/<str:node>/cordon", node_views.CordonNodeView.as_view()),
     path("nodes/<str:node>/uncordon", node_views.UncordonNodeView.as_view()),

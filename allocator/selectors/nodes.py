@@ -35,6 +35,10 @@ class NodeView:
     id: UUID
     hostname: str
     rack: str
+    pool: str
+    site: str
+    host_cores_milli: int | None
+    host_mib: int | None
     agent_version: str
     state: str
     is_online: bool
@@ -52,8 +56,10 @@ def nodes() -> QuerySet[Node]:
     devices = Device.objects.filter(node=OuterRef("pk"), is_present=True)
     leases = Lease.objects.filter(node=OuterRef("pk"), state__in=LIVE)
     open_ones = Maintenance.objects.filter(ends_at__isnull=True)
-    return Node.objects.prefetch_related(Prefetch("maintenance", open_ones, to_attr="open_maintenance")).annotate(
-        device_count=_count(devices), lease_count=_count(leases)
+    return (
+        Node.objects.select_related("pool", "site", "host")
+        .prefetch_related(Prefetch("maintenance", open_ones, to_attr="open_maintenance"))
+        .annotate(device_count=_count(devices), lease_count=_count(leases))
     )
 
 
@@ -68,6 +74,10 @@ def view_of(node: Node, *, now: datetime) -> NodeView:
         id=node.pk,
         hostname=node.hostname,
         rack=node.rack,
+        pool="" if node.pool is None else node.pool.name,
+        site="" if node.site is None else node.site.name,
+        host_cores_milli=node.host.capacity_cores_milli,
+        host_mib=node.host.capacity_mib,
         agent_version=node.agent_version,
         state=node.state,
         is_online=node.is_online,

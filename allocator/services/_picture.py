@@ -84,7 +84,7 @@ class Picture:
         self._cards: dict[UUID, list[Card]] = {}
         self._machines: dict[UUID, Machine] = {}
         self._pieces: dict[UUID, _Pieces] = {}
-        self._rules = Rules({}, {})
+        self._rules = Rules({}, ())
         self._draft: Draft | None = None
 
     @contextmanager
@@ -226,7 +226,7 @@ class Picture:
                 cards.append(replace(card, taken=tuple(taken)))
             devices = [card.device_id for card in found]
             machines.append(replace(self._machines[node_id], taken=tuple(self._host_pieces(devices))))
-        return Fleet.of(cards, machines)
+        return Fleet.of(cards, machines, self._rules.sites)
 
     def _lapsed(self, now: int) -> list[UUID]:
         holds = (hold for device_id in self._held for hold in self._pieces[device_id].holds.items())

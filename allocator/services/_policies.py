@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from django.conf import settings
 
 from allocator.engine.draft import Draft
-from allocator.engine.fleet import Ask
+from allocator.engine.fleet import Ask, Site
 from allocator.engine.lessons import Lessons
 from allocator.engine.policies import POLICIES
 from allocator.engine.policies.base import Policy
 from allocator.engine.policies.fragmentation import Fragmentation
 from allocator.errors import PolicyNotAllowed
-from allocator.models import Pool, PoolLessons, Site
+from allocator.models import Pool, PoolLessons
+from allocator.models import Site as SiteRow
 from plumbing.errors import Invalid
 from vxpu.market import Wish
 
@@ -49,10 +50,10 @@ class PoolRule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """Of every pool by name, the unnamed too; and how far a site is from others, in milliseconds."""
+    """Of every pool by name, the unnamed too; and the sites, as the engine knows them."""
 
     pools: Mapping[str, PoolRule]
-    latency_ms: Mapping[str, Mapping[str, int]]
+    sites: tuple[Site, ...]
 
 
 def read_rules() -> Rules:
@@ -63,8 +64,17 @@ def read_rules() -> Rules:
     }
     may_override = settings.VXPU_POLICY_OVERRIDE
     pools[UNNAMED] = _rule(UNNAMED, settings.VXPU_POLICY, learned, may_override=may_override)
-    sites = {row.name: {name: int(ms) for name, ms in row.latency_ms.items()} for row in Site.objects.all()}
-    return Rules(pools, sites)
+    return Rules(pools, tuple(site_of(row) for row in SiteRow.objects.order_by("name")))
+
+
+def site_of(row: SiteRow) -> Site:
+    """As the engine knows it."""
+    return Site(
+        name=row.name,
+        pue_permille=row.pue_permille,
+        carbon_g_per_kwh=row.carbon_g_per_kwh,
+        latency_ms={name: int(ms) for name, ms in row.latency_ms.items()},
+    )
 
 
 def _rule(name: str, policy: str, learned: Mapping[str, PoolLessons], *, may_override: bool) -> PoolRule:
@@ -90,8 +100,8 @@ def values_of(lessons: Lessons) -> dict[str, object]:
 
 
 def parts_of(draft: Draft, ask: Ask, wish: Wish, rules: Rules) -> Iterator[tuple[Ask, PoolRule]]:
-    """The ask for each pool (in the order of names, nodes without a pool first) and, if it is to be near a site, for
-    each site, the nearest first. Raises Invalid, PolicyNotAllowed for a pool that is named."""
+    """The ask for each pool that may take it, in the order of names, nodes without a pool first. Scores of two policies
+    cannot be compared: so a pool is filled before the next one. Raises Invalid, PolicyNotAllowed for a named pool."""
     if wish.pool is not None:
         rule = rules.pools.get(wish.pool)
         if rule is None:
@@ -103,21 +113,9 @@ def parts_of(draft: Draft, ask: Ask, wish: Wish, rules: Rules) -> Iterator[tuple
             )
     present = sorted({machine.pool for machine in draft.layout.machines})
     pools = [rules.pools[name] for name in present if name in rules.pools and wish.pool in (None, name)]
-    sites = _sites(draft, wish, rules)
-    for site in sites:
-        for rule in pools:
-            if rule.allows(wish.policy):
-                pool = rule.name if len(present) > 1 else ask.pool
-                yield replace(ask, pool=pool, site=ask.site if site is None else site), rule
-
-
-def _sites(draft: Draft, wish: Wish, rules: Rules) -> list[str | None]:
-    if wish.near is None or wish.site is not None:
-        return [None]
-    far = rules.latency_ms.get(wish.near, {})
-    present = {machine.site for machine in draft.layout.machines}
-    unknown = 2**31
-    return [*sorted(present, key=lambda site: (0 if site == wish.near else far.get(site, unknown), site))]
+    for rule in pools:
+        if rule.allows(wish.policy):
+            yield (replace(ask, pool=rule.name) if len(present) > 1 else ask), rule
 
 
 def _known(names: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
@@ -13,10 +14,11 @@ from psycopg.types.range import TimestamptzRange
 
 from allocator.engine.fleet import FOREVER, UNLIMITED, Ask, Card, Closed, Fleet, HostTaken, Machine, Taken, sort_key
 from allocator.engine.mig import Slots, layout_of
-from allocator.models import Device, Maintenance, Node, Segment
+from allocator.models import Device, DeviceReading, Maintenance, Node, Segment
 from allocator.models.segment import ModeClass
 from allocator.selectors.devices import devices, is_online, reading_of
 from allocator.selectors.health import health_of
+from allocator.selectors.links import links_at
 from allocator.selectors.maintenance import list_maintenance
 from vxpu.market import Wish
 from vxpu.states import Isolation
@@ -60,6 +62,7 @@ def ask_of(wish: Wish) -> Ask:
         models=frozenset(wish.models) or None,
         pool=wish.pool,
         site=wish.site,
+        near=wish.near,
     )
 
 
@@ -103,14 +106,24 @@ def read_nodes(
     for period in list_maintenance(from_at=now - timedelta(days=1), to_at=None):
         closed[period.node_id].append(period)
     cards: dict[UUID, list[Card]] = defaultdict(list)
-    machines: dict[UUID, Machine] = {}
+    by_node: dict[UUID, list[Device]] = defaultdict(list)
     for device in found:
         reading = reading_of(device)
         health = None if reading is None else health_of(reading.values, now=now).score
-        cards[device.node_id].append(card_of(device, (), closed[device.node_id], health=health))
-        if device.node_id not in machines:
-            machines[device.node_id] = machine_of(device.node)
+        card = replace(card_of(device, (), closed[device.node_id], health=health), power_w=_power_w(reading))
+        cards[device.node_id].append(card)
+        by_node[device.node_id].append(device)
+    machines = {
+        node_id: replace(machine_of(rows[0].node), links=links_at(rows[0].node, rows))
+        for node_id, rows in by_node.items()
+    }
     return cards, machines
+
+
+def _power_w(reading: DeviceReading | None) -> int | None:
+    """What the device may draw at full work, if it tells."""
+    limit = None if reading is None else reading.values.get("power_limit_mw")
+    return None if limit is None or limit["value"] is None else int(limit["value"]) // 1000
 
 
 def taken_of(segment: Segment) -> Taken:

@@ -60,11 +60,3 @@ def uncordon(*, node_id: UUID, actor: str, now: datetime) -> None:
     Node.objects.filter(pk=node.pk).update(cordoned_at=None)
     note_node(node=node, kind="uncordoned", actor=actor, reason="", now=now)
     capacity_freed(node=node, now=now)
-
-
-@db.transaction
-def set_rack(*, node_id: UUID, rack: str, actor: str, now: datetime) -> None:
-    """Where the machine stands; empty is "not said". Idempotent. Raises NotFound."""
-    node = lock_node(node_id=node_id)
-    if Node.objects.filter(pk=node.pk).exclude(rack=rack).update(rack=rack):
-        note_node(node=node, kind="rack_set", actor=actor, reason=f"{node.rack or 'none'} to {rack or 'none'}", now=now)

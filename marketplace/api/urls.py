@@ -12,6 +12,7 @@ from marketplace.api.cohort_views import CohortsView, CohortView
 from marketplace.api.cost_views import CostsCsvView, CostsView
 from marketplace.api.event_views import EventsView
 from marketplace.api.gang_views import GangsView, GangView
+from marketplace.api.placement_views import PlacementView
 
 urlpatterns = [
     path("offers", catalogue.OffersView.as_view()),
@@ -37,6 +38,7 @@ urlpatterns = [
     path("reservations/<str:reservation>/scale-rules/<str:rule>", scaling.ScaleRuleView.as_view()),
     path("reservations/<str:reservation>/scale-decisions", scaling.ScaleDecisionsView.as_view()),
     path("reservations/<str:reservation>/signals", scaling.SignalsView.as_view()),
+    path("reservations/<str:reservation>/placement", PlacementView.as_view()),
     path("reservations/<str:reservation>/resize", views.ResizeView.as_view()),
     path("reservations/<str:reservation>/resize-quote", views.ResizeQuoteView.as_view()),
     path("reservations/<str:reservation>/extend-quote", views.ExtendQuoteView.as_view()),

@@ -22,7 +22,7 @@ from vxpu.ids import decode, encode, new_uuid
 from vxpu.market import LeaseView, Wish
 from vxpu.slices import Period, Slice
 from vxpu.states import DeviceKind, Isolation, LeaseState
-from vxpu.wire.node import NODE_TOKEN_AUDIENCE, Desired, DeviceReport, Enrol, LeaseReport, Sync
+from vxpu.wire.node import NODE_TOKEN_AUDIENCE, Desired, DeviceReport, Enrol, HostReport, LeaseReport, Sync
 from vxpu.wire.usage import UsageAnswer, UsageStatus
 
 NOON = datetime(2026, 11, 30, 12, tzinfo=UTC)
@@ -92,6 +92,7 @@ class Node:
         self.devices = [make_device_report(**device) for _ in range(devices)]
         self.boot_id = new_uuid().hex
         self.seq = 0
+        self.host: HostReport | None = None
         ticket = enrol.issue_enrolment(note="test", node_id=None, now=now)
         self.id = decode("nod", enrol.enrol(message=self.enrol_message(ticket.one_time_token), now=now).node_id)
         self.sync(now=now)
@@ -107,7 +108,7 @@ class Node:
 
     def orders(self, *, now: datetime, leases: Sequence[LeaseReport] = ()) -> Orders:
         self.seq += 1
-        message = Sync(seq=self.seq, sent_at=now, devices=self.devices, leases=list(leases))
+        message = Sync(seq=self.seq, sent_at=now, devices=self.devices, leases=list(leases), host=self.host)
         return sync.sync(node_id=self.id, boot_id=self.boot_id, message=message, now=now)
 
     def sync(self, *, now: datetime, leases: Sequence[LeaseReport] = ()) -> Desired:

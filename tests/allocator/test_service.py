@@ -13,7 +13,7 @@ from allocator.errors import DoesNotFit, IllegalPeriod, NodeIsDraining, NodeLeft
 from allocator.models import Maintenance, NodeEvent
 from allocator.models.maintenance import DrainState
 from allocator.selectors import impact, nodes
-from allocator.services import cordon, drain_node, enrol
+from allocator.services import cordon, drain_node, enrol, pools
 from plumbing import db
 from plumbing.errors import NotFound
 from plumbing.feed import Place
@@ -285,7 +285,7 @@ def test_node_events_come_newest_first() -> None:
 def test_a_rack_is_set_once_and_noted() -> None:
     node = Node()
     for seconds in (1, 2):
-        cordon.set_rack(node_id=node.id, rack="R07", actor="olga", now=at(seconds))
+        pools.describe_node(node_id=node.id, changes={"rack": "R07"}, actor="olga", now=at(seconds))
     assert nodes.get_node(node_id=node.id, now=at(3)).rack == "R07"
     assert facade.get_device(device_id=node.device_id()).rack == "R07"
     assert kinds(node)[2:] == ["rack_set"]

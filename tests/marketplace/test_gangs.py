@@ -110,3 +110,15 @@ def test_what_cannot_be_is_told(ada: Buyer, over: dict[str, Any], told: int) -> 
     node_of(1)
     refused = ask(ada, **{"count": 1, **over})
     assert refused.status_code in {told, 400}, refused.json()
+
+
+def test_why_here_is_told_in_terms_that_add_up(ada: Buyer) -> None:
+    node_of(2)
+    made = ada.post("reservations", ada.body(cores_milli=0, models=["Test CPU"])).json()
+    why = ada.get(f"reservations/{made['id']}/placement").json()
+    assert (why["policy"], why["fitted"], why["device"]["id"]) == ("binpack", 2, made["device"]["id"])
+    assert sum(term["value"] for term in why["terms"]) == why["score"]
+    assert why["text"].startswith("2 places fitted")
+    full = {"memory_mib": 8192, "share_permille": 1000}
+    waits = ada.post("reservations", ada.body(slice=full, device=made["device"]["id"], queue=True)).json()
+    assert ada.get(f"reservations/{waits['id']}/placement").json()["code"] == "not_placed_yet"

@@ -16,7 +16,7 @@ from django.conf import settings
 
 from allocator.management.simulated.plan import DevicePlan, NodePlan, Trait
 from allocator.models import Device, Node
-from allocator.services import cordon, enrol, ingest, sync
+from allocator.services import enrol, ingest, pools, sync
 from vxpu.ids import decode, encode
 from vxpu.states import Isolation, LeaseState, Quality
 from vxpu.wire.node import DesiredLease, DeviceReport, Enrol, LeaseReport, Reading, Sync
@@ -63,7 +63,7 @@ class Machine:
             agent_version=VERSION,
         )
         self.node_id = decode("nod", enrol.enrol(message=message, now=now).node_id)
-        cordon.set_rack(node_id=self.node_id, rack=self.plan.rack, actor=VERSION, now=now)
+        pools.describe_node(node_id=self.node_id, changes={"rack": self.plan.rack}, actor=VERSION, now=now)
 
     def beat(self, *, now: datetime) -> None:
         """Report what it has and does, and read what it should do."""

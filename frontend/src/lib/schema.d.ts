@@ -654,7 +654,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Say in which rack it stands. Safe to repeat. */
+        /** @description Say where it stands and in which pool it is. Safe to repeat. */
         patch: operations["update_node"];
         trace?: never;
     };
@@ -747,6 +747,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/nodes/{node}/topology": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** @description How this node's devices are linked: it goes before the site's document and what the agent reads. */
+        put: operations["set_node_topology"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/nodes/{node}/uncordon": {
         parameters: {
             query?: never;
@@ -797,6 +814,43 @@ export interface paths {
         options?: never;
         head?: never;
         patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description How nodes are grouped, and each group filled. Nodes without a pool follow the server's settings. */
+        get: operations["list_pools"];
+        put?: never;
+        /** @description 409 `name_taken`; 422 for a policy that there is not. */
+        post: operations["create_pool"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/pools/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One pool. */
+        get: operations["get_pool"];
+        put?: never;
+        post?: never;
+        /** @description 409 `still_used` while nodes are in it. */
+        delete: operations["delete_pool"];
+        options?: never;
+        head?: never;
+        /** @description New bookings follow at once; what is booked stays where it is. */
+        patch: operations["update_pool"];
         trace?: never;
     };
     "/api/v1/price-books": {
@@ -1087,6 +1141,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/reservations/{reservation}/placement": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Why it is on that device. 409 `not_placed_yet` while it waits in line. */
+        get: operations["get_placement"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/reservations/{reservation}/release": {
         parameters: {
             query?: never;
@@ -1243,6 +1314,60 @@ export interface paths {
         post: operations["log_in"];
         /** @description Log out. Safe to repeat. */
         delete: operations["log_out"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sites": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Where nodes stand: power, carbon and the way to other sites. */
+        get: operations["list_sites"];
+        put?: never;
+        /** @description 409 `name_taken`. */
+        post: operations["create_site"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/sites/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One site. */
+        get: operations["get_site"];
+        put?: never;
+        post?: never;
+        /** @description 409 `still_used` while nodes stand there. */
+        delete: operations["delete_site"];
+        options?: never;
+        head?: never;
+        /** @description What is left out stays. */
+        patch: operations["update_site"];
+        trace?: never;
+    };
+    "/api/v1/sites/{name}/topology": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** @description How the devices of the site's nodes are linked; 422 `bad_topology` lists every entry that is wrong. */
+        put: operations["set_site_topology"];
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -2719,6 +2844,13 @@ export interface components {
             hostname: string;
             /** @description Empty if nobody said. */
             rack: string;
+            /** @description Empty: none, it is filled by the server's default policy. */
+            pool: string;
+            /** @description Empty if nobody said. */
+            site: string;
+            /** @description Of the host, for sale beside the devices; null: the agent does not say. */
+            host_cores_milli: number | null;
+            host_mib: number | null;
             agent_version: string;
             state: components["schemas"]["NodeState"];
             online: boolean;
@@ -2855,13 +2987,33 @@ export interface components {
             /** Format: int64 */
             nominal_mib?: number;
         };
-        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        /** @description What is left out stays as it is. */
         PatchedNodePatchInRequest: {
             rack?: string;
+            /** @description Its name; null is none. */
+            pool?: string | null;
+            /** @description Its name; null is none. */
+            site?: string | null;
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        PatchedPoolPatchInRequest: {
+            policy?: string;
+            may_override?: boolean;
+            description?: string;
         };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         PatchedRenameInRequest: {
             name?: string;
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        PatchedSitePatchInRequest: {
+            /** @description Power of the building for 1000 of its machines. */
+            pue_permille?: number | null;
+            carbon_g_per_kwh?: number | null;
+            /** @description Round trip to other sites, by name. */
+            latency_ms?: {
+                [key: string]: number;
+            };
         };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         PatchedStatusInRequest: {
@@ -2907,6 +3059,33 @@ export interface components {
             model: string;
             kind: components["schemas"]["DeviceKind"];
             simulated: boolean;
+        };
+        Pool: {
+            name: string;
+            policy: string;
+            may_override: boolean;
+            description: string;
+            node_count: number;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        PoolInRequest: {
+            name: string;
+            /** @description How its nodes are filled. */
+            policy: string;
+            /**
+             * @description A wish may name another policy.
+             * @default false
+             */
+            may_override: boolean;
+            /** @default  */
+            description: string;
+        };
+        PoolPage: {
+            items: components["schemas"]["Pool"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
         };
         /** @description A notice that is in force: the slice ends at `ends_at` for others, and nothing is charged since `notice_at`. */
         Preemption: {
@@ -3683,6 +3862,35 @@ export interface components {
             /** @description It saved its work just now. */
             checkpointed?: boolean | null;
         };
+        /** @description Null is "not known". */
+        Site: {
+            name: string;
+            pue_permille: number | null;
+            carbon_g_per_kwh: number | null;
+            latency_ms: {
+                [key: string]: number;
+            };
+            readonly has_topology: boolean;
+            node_count: number;
+            /** Format: date-time */
+            created_at: string;
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        SiteInRequest: {
+            /** @description Power of the building for 1000 of its machines. */
+            pue_permille?: number | null;
+            carbon_g_per_kwh?: number | null;
+            /** @description Round trip to other sites, by name. */
+            latency_ms?: {
+                [key: string]: number;
+            };
+            name: string;
+        };
+        SitePage: {
+            items: components["schemas"]["Site"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
+        };
         Slice: {
             memory_mib: number;
             share_permille: number;
@@ -3746,6 +3954,12 @@ export interface components {
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
         };
+        Term: {
+            name: string;
+            /** @description Points; the terms add up to the score. */
+            value: number;
+            text: string;
+        };
         /**
          * @description * `node` - Node
          *     * `rack` - Rack
@@ -3796,6 +4010,15 @@ export interface components {
             /** @description Cursor of the next page; null on the last. */
             next: string | null;
         };
+        /**
+         * @description `nodes`: host name -> {"links": [{"between": [key, key], "nvlinks": 4, "pcie": "switch"}], "switch": {key: 18}};
+         *     every pair of a node's devices is told once. Null forgets the topology: what the agents read counts again.
+         */
+        TopologyInRequest: {
+            nodes: {
+                [key: string]: unknown;
+            } | null;
+        };
         /** @description The balances of each currency add up to zero. */
         TrialBalance: {
             rows: components["schemas"]["Balance"][];
@@ -3829,6 +4052,23 @@ export interface components {
          * @enum {string}
          */
         VerdictEnum: "conflict" | "quarantined" | "rejected";
+        /**
+         * @description The score that chose the device. `fitted`: on so many devices it would have fitted; `runner_up`: the points of
+         *     the next best one, null if there was none. All null where no score chose, as after a move.
+         */
+        Why: {
+            /** @example lse_01k2v7x9qefh8r8x5m3n1p0s4t */
+            lease: string;
+            device: components["schemas"]["PlacedOn"];
+            policy: string;
+            policy_text: string;
+            score: number | null;
+            terms: components["schemas"]["Term"][];
+            fitted: number | null;
+            runner_up: number | null;
+            /** @description The same in a sentence. */
+            text: string;
+        };
         Window: {
             /** Format: date-time */
             window_start: string;
@@ -5437,6 +5677,40 @@ export interface operations {
             };
         };
     };
+    set_node_topology: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                node: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TopologyInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Node"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     uncordon_node: {
         parameters: {
             query?: never;
@@ -5551,6 +5825,166 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Offer"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_pools: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description A column, `-` for descending; as the list says if absent. */
+                sort?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PoolPage"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PoolInRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pool"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pool"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_pool: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedPoolPatchInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Pool"];
                 };
             };
             /** @description A problem document */
@@ -6325,6 +6759,36 @@ export interface operations {
             };
         };
     };
+    get_placement: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                reservation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Why"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     release_reservation: {
         parameters: {
             query?: never;
@@ -6740,6 +7204,200 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_sites: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description A column, `-` for descending; as the list says if absent. */
+                sort?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SitePage"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_site: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SiteInRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Site"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_site: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Site"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_site: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    update_site: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["PatchedSitePatchInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Site"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    set_site_topology: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TopologyInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Site"];
+                };
             };
             /** @description A problem document */
             default: {

@@ -1,0 +1,96 @@
+"""Pools, sites, topologies: the operator's words and what follows of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from allocator import facade
+from allocator.errors import BadTopology, DoesNotFit, NameTaken, PolicyNotAllowed, StillUsed
+from allocator.models import NodeEvent
+from allocator.services import pools
+from allocator.services._picture import PICTURE
+from plumbing.errors import Invalid
+from tests.allocator.factories import NOON, Node, book, make_wish
+
+pytestmark = pytest.mark.usefixtures("system")
+
+
+def put(node: Node, **where: str | None) -> None:
+    pools.describe_node(node_id=node.id, changes=where, actor="olga", now=NOON)
+
+
+def make_pool(name: str, policy: str = "binpack", **over: Any) -> None:
+    pools.make_pool(name=name, policy=policy, now=NOON, **{"may_override": False, "description": "", **over})
+
+
+def test_each_pool_is_filled_by_its_own_policy() -> None:
+    packed, even = Node(devices=2), Node(devices=2)
+    make_pool("packed", "binpack")
+    make_pool("even", "spread")
+    put(packed, pool="packed")
+    put(even, pool="even")
+    places = {name: [book(make_wish(pool=name)).device_id for _ in range(2)] for name in ("packed", "even")}
+    assert (len(set(places["packed"])), len(set(places["even"]))) == (1, 2)
+    found = facade.propose(wish=make_wish(pool="even"), now=NOON)[0]
+    assert (found.policy, found.fitted, sum(found.terms.values())) == ("spread", 2, found.score)
+
+
+def test_a_wish_chooses_the_policy_where_the_operator_lets_it() -> None:
+    node = Node()
+    make_pool("fixed")
+    put(node, pool="fixed")
+    with pytest.raises(PolicyNotAllowed):
+        facade.propose(wish=make_wish(pool="fixed", policy="spread"), now=NOON)
+    with pytest.raises(DoesNotFit):
+        facade.propose(wish=make_wish(policy="spread"), now=NOON)
+    pools.change_pool(name="fixed", changes={"may_override": True})
+    assert facade.propose(wish=make_wish(pool="fixed", policy="spread"), now=NOON)[0].policy == "spread"
+
+
+def test_contradictory_wishes_are_refused_with_counts() -> None:
+    node = Node(devices=2)
+    make_pool("empty")
+    pools.make_site(name="north", now=NOON)
+    put(node, site="north")
+    with pytest.raises(DoesNotFit) as refused:
+        book(make_wish(models=("Other CPU",)))
+    assert refused.value.data["constraints"] == {"other_model": 2}
+    with pytest.raises(DoesNotFit) as refused:
+        book(make_wish(pool="empty", site="north"))
+    assert refused.value.data["constraints"] == {"other_pool": 2}
+    with pytest.raises(Invalid):
+        facade.propose(wish=make_wish(pool="nowhere"), now=NOON)
+
+
+def test_names_are_unique_and_what_is_used_stays() -> None:
+    node = Node()
+    make_pool("gpu")
+    with pytest.raises(NameTaken):
+        make_pool("gpu")
+    put(node, pool="gpu")
+    with pytest.raises(StillUsed):
+        pools.drop_pool(name="gpu")
+    put(node, pool=None)
+    pools.drop_pool(name="gpu")
+    kinds = list(NodeEvent.objects.filter(node_id=node.id, kind="pool_set").values_list("reason", flat=True))
+    assert sorted(kinds) == ["gpu", "none"]
+    with pytest.raises(Invalid):
+        make_pool("odd", "no such policy")
+    with pytest.raises(Invalid):
+        pools.make_site(name="hot", pue_permille=900, now=NOON)
+
+
+def test_a_topology_with_holes_is_refused_and_a_whole_one_is_used() -> None:
+    node = Node(devices=2)
+    keys = [device.key for device in node.devices]
+    document: dict[str, Any] = {"nodes": {"node": {"links": []}}}
+    with pytest.raises(BadTopology) as refused:
+        pools.set_node_topology(node_id=node.id, document=document, actor="olga", now=NOON)
+    assert refused.value.data["problems"]
+    document["nodes"]["node"]["links"] = [{"between": keys, "nvlinks": 4, "pcie": "switch"}]
+    pools.set_node_topology(node_id=node.id, document=document, actor="olga", now=NOON)
+    with PICTURE.look(now=NOON) as seen:
+        (machine,) = seen.draft.layout.machines
+        assert [link.score for link in machine.links] == [450]
