@@ -18,12 +18,11 @@ from marketplace import locks, selectors
 from marketplace.events import ReservationConfirmed
 from marketplace.models import Reservation, ReservationState, Together
 from marketplace.services._booking import note_placement, take_lease
-from marketplace.services._line import period_now
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import SYSTEM, amend, move
 from marketplace.services._waiting import MAKING_ROOM, NO_WAIT
 from marketplace.services.news import tell_wait
-from marketplace.services.wish import slice_of, wish_again
+from marketplace.services.wish import period_now, slice_of, wish_again
 from plumbing import db, outbox
 from plumbing.errors import DomainError
 from vxpu.market import RoomView
