@@ -7,7 +7,7 @@ the lease drains like every other, and only the agent's word makes it gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -31,9 +31,12 @@ def find_victims(
     *, request: EvictionRequest, evictable: Iterable[Evictable], rules: EvictionRules, now: datetime
 ) -> EvictionPlan | None:
     """On an unlocked snapshot. None: nobody's going would help, the wish fits without, or it is too soon."""
-    fleet = read_fleet(from_at=now, now=now, device_id=request.wish.device_id)
     holders = [_holder(one) for one in evictable]
-    found = preempt.find_victims(fleet, _claim(request), holders, now=to_instant(now), rules=_rules(rules))
+    claim, limits, at = _claim(request), _rules(rules), to_instant(now)
+    if not any(preempt.may_evict(claim, one, now=at, rules=limits) for one in holders):
+        return None
+    fleet = read_fleet(from_at=now, now=now, device_id=request.wish.device_id)
+    found = preempt.find_victims(fleet, claim, holders, now=at, rules=limits)
     if found is None:
         return None
     return EvictionPlan(
@@ -43,21 +46,22 @@ def find_victims(
 
 
 @transaction_required
-def give_notice(*, lease_ids: Sequence[UUID], ends_at: datetime, reason: str, now: datetime) -> list[LeaseView]:
-    """tx. Every lease ends by `ends_at`, and its agent is told at once. A second notice changes nothing.
+def give_notice(*, reasons: Mapping[UUID, str], ends_at: datetime, now: datetime) -> list[LeaseView]:
+    """tx. Every lease (with why) ends by `ends_at`, and its agent is told at once. A second notice changes nothing.
 
     Raises LeaseLost for one that does not run any more: then none is given.
     """
-    leases = _lock_all(lease_ids)
+    leases = _lock_all(list(reasons))
     for lease in leases:
         if lease.state not in RESIZABLE:
             raise LeaseLost(f"Lease {lease.pk} is {lease.state}.", suggestion="Look for other victims.")
         if lease.notice_at is None:
             if lease.ends_at is None or ends_at < lease.ends_at:
                 lease = set_end(lease_id=lease.pk, ends_at=ends_at, now=now)  # noqa: PLW2901 - as it is now
+            reason = reasons[lease.pk]
             change(lease=lease, notice_at=now, notice_reason=reason)
             note(lease=lease, from_state=lease.state, actor="marketplace", reason=f"notice: {reason}", now=now)
-    return [view_of(lease) for lease in _lock_all(lease_ids)]
+    return [view_of(lease) for lease in _lock_all(list(reasons))]
 
 
 @transaction_required

@@ -24,7 +24,9 @@ from marketplace.models import EvictionReason, Reservation, ReservationState
 from marketplace.services._booking import book_lease, replace_placement, take_lease
 from marketplace.services._evictions import note_notice, pairs_of, rules
 from marketplace.services._quota import check_quota
+from marketplace.services._reclaim import reclaims_of
 from marketplace.services._transition import SYSTEM, move
+from marketplace.services._waiting import NO_WAIT
 from marketplace.services.wish import slice_of, wish_again
 from plumbing import db, outbox
 from plumbing.errors import DomainError
@@ -43,8 +45,11 @@ def evict_for(*, row: Reservation, now: datetime) -> bool:
     deadline = notice_end(now)
     if row.starts_at > deadline:
         return False
-    victims = {one.lease_id: one for one in list_evictable(now=now)}
-    request = _request(row, deadline=deadline, now=now)
+    preemptible = list(selectors.list_preemptible())
+    if not preemptible:
+        return False
+    victims = {one.lease_id: one for one in list_evictable(preemptible, now=now)}
+    request = _request(row, preemptible, deadline=deadline, now=now)
     plan = allocator.find_victims(request=request, evictable=victims.values(), rules=rules(), now=now)
     if plan is None:
         return False
@@ -68,9 +73,9 @@ def rank_of(row: Reservation) -> int:
     return 2 * CLASSES[Urgency(row.priority)] + int(not row.preemptible)
 
 
-def list_evictable(*, now: datetime) -> list[Evictable]:
-    """Running slices that were bought so, by age; whether a rule protects one is the engine's to judge."""
-    rows = {row.pk: row for row in selectors.list_preemptible()}
+def list_evictable(preemptible: Sequence[Reservation], *, now: datetime) -> list[Evictable]:
+    """Their running slices; whether a rule protects one is the engine's to judge."""
+    rows = {row.pk: row for row in preemptible}
     placements = {one.reservation_id: one for one in selectors.placements_of(reservations=rows) if one.is_current}
     found = []
     for lease in allocator.list_leases(owners=rows):
@@ -87,10 +92,13 @@ def list_evictable(*, now: datetime) -> list[Evictable]:
     return found
 
 
-def _request(row: Reservation, *, deadline: datetime, now: datetime) -> EvictionRequest:
+def _request(
+    row: Reservation, preemptible: Sequence[Reservation], *, deadline: datetime, now: datetime
+) -> EvictionRequest:
     return EvictionRequest(
         owner=row.pk, rank=rank_of(row), waiting_since=row.changed_at, evictions=row.evictions,
         wish=wish_again(row, period=_period_from(row, deadline)), pairs=pairs_of(row.pk, now=now),
+        reclaims=reclaims_of(row, preemptible, now=now),
     )  # fmt: skip
 
 
@@ -114,7 +122,9 @@ def _evict(
         return False
     billing.authorize(account_id=row.account_id, now=now)
     leases = allocator.give_notice(
-        lease_ids=plan.lease_ids, ends_at=wish.period.starts_at, reason=str(EvictionReason.PREEMPTED), now=now
+        reasons={victim.lease_id: str(_reason(victim, request)) for victim in victims},
+        ends_at=wish.period.starts_at,
+        now=now,
     )
     for lease in leases:
         _tell_victim(rows[lease.owner], lease=lease, request=request, victims=victims, now=now)
@@ -126,6 +136,10 @@ def _evict(
 def _lock(reservation_ids: Collection[UUID]) -> dict[UUID, Reservation]:
     """By id, so that two pre-emptors never wait for each other."""
     return {one: locks.lock_reservation(reservation_id=one) for one in sorted(reservation_ids)}
+
+
+def _reason(victim: Evictable, request: EvictionRequest) -> EvictionReason:
+    return EvictionReason.RECLAIMED if victim.owner in request.reclaims else EvictionReason.PREEMPTED
 
 
 def _is_running(row: Reservation, victim: Evictable) -> bool:
@@ -143,7 +157,7 @@ def _tell_victim(
         now=now, notice_at=now, evict_at=until,
     )  # fmt: skip
     note_notice(
-        row, for_id=request.owner, lease=lease, reason=EvictionReason.PREEMPTED,
+        row, for_id=request.owner, lease=lease, reason=_reason(victim, request),
         wasted=victim.permille * ((now - victim.safe_at) // timedelta(seconds=1)), now=now,
     )  # fmt: skip
 
@@ -160,7 +174,7 @@ def _take_the_place(row: Reservation, *, request: EvictionRequest, plan: Evictio
     bound = take_lease(row, lease=lease, device=device)
     move(
         row, S.CONFIRMED, actor=SYSTEM, reason="room comes by pre-emption", now=now, starts_at=wish.period.starts_at,
-        ends_at=wish.period.ends_at, waits_for="", estimated_start_at=None, **bound,
+        ends_at=wish.period.ends_at, **NO_WAIT, **bound,
     )  # fmt: skip
     replace_placement(row, lease=lease, device=device, now=now)
     outbox.publish(ReservationConfirmed(tenant_id=row.tenant_id, reservation_id=row.pk, at=now))

@@ -12,12 +12,13 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from allocator import facade as allocator
 from billing import facade as billing
 from marketplace.models import Quote, Reservation
-from marketplace.services import quote, rate, reserve
+from marketplace.services import queue_run, quote, rate, reconcile, reserve
 from plumbing import db
 from plumbing.rowsec import system_scope
-from tests.marketplace.factories import HOUR, MINUTE, NOON, buy, lease_of, make_buyer, make_order, make_price
+from tests.marketplace.factories import HOUR, MINUTE, NOON, buy, fresh, lease_of, make_buyer, make_order, make_price
 from tests.marketplace.node import Node
 
 
@@ -90,3 +91,27 @@ def test_a_purchase_killed_before_its_commit_takes_nothing() -> None:
     with after_the_death_of(buy_one):
         assert Reservation.objects.count() == 0
         assert buy(make_buyer(), memory_mib=8192, share_permille=1000).state == "confirmed"
+
+
+def evict() -> None:
+    """In the process that dies."""
+    assert queue_run.place_queued(now=NOON + 20 * MINUTE) == 1
+
+
+@pytest.mark.usefixtures("committed_system")
+def test_a_queue_that_is_killed_in_an_eviction_has_told_nobody_and_the_next_one_tells_once() -> None:
+    make_price("3.20")
+    node = Node(now=NOON)
+    whole: dict[str, Any] = {"memory_mib": 8192, "share_permille": 1000, "ends_at": NOON + 24 * HOUR}
+    victim = buy(make_buyer(), **whole, preemptible=True)
+    node.beat(now=NOON)
+    reconcile.reconcile(now=NOON)
+    wish = buy(make_buyer(), **whole, queue=True, now=NOON + MINUTE, starts_at=None)
+    ends = []
+    with after_the_death_of(evict):
+        assert [fresh(row).state for row in (victim, wish)] == ["active", "queued"]
+        ends.append(allocator.get_lease(lease_id=lease_of(victim)).period.ends_at)
+        evict()
+        assert [fresh(row).state for row in (victim, wish)] == ["preempting", "confirmed"]
+        ends.append(allocator.get_lease(lease_id=lease_of(victim)).period.ends_at)
+    assert ends == [NOON + 24 * HOUR, NOON + 22 * MINUTE]

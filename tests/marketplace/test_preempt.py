@@ -11,7 +11,7 @@ from django.conf import settings
 from allocator import facade as allocator
 from billing.models import Charge
 from marketplace.models import EVERYWHERE, Eviction, Reservation, ReservationState
-from marketplace.services import preempt_end, queue, reconcile, reconcile_device, release
+from marketplace.services import cohorts, preempt_end, queue, quotas, reconcile, reconcile_device, release
 from tests.marketplace.factories import HOUR, MINUTE, NOON, Buyer, buy, fresh, lease_of, make_buyer, make_price
 from tests.marketplace.node import Node, make_device
 from vxpu.market import LeaseView
@@ -47,9 +47,9 @@ def settle(node: Node, now: datetime) -> None:
 
 def wait(**over: Any) -> Reservation:
     """Somebody asks for a whole device for an hour, and waits."""
-    now = over.pop("now", ASKED)
+    now, buyer = over.pop("now", ASKED), over.pop("buyer", None) or make_buyer()
     wanted = {**WHOLE, "queue": True, "starts_at": None, "ends_at": now + HOUR, **over}
-    return buy(over.pop("buyer", None) or make_buyer(), now=now, **wanted)
+    return buy(buyer, now=now, **wanted)
 
 
 def lease(row: Reservation) -> LeaseView:
@@ -197,3 +197,21 @@ def test_a_checkpoint_makes_a_cheaper_victim_and_a_pair_meets_once() -> None:
 
     assert pairs_of(saved.pk, now=TOLD + HOUR - MINUTE) == pairs_of(saved.pk, now=TOLD) == {wish.pk}
     assert pairs_of(wish.pk, now=TOLD + HOUR) == frozenset()
+
+
+def test_who_lacks_of_its_own_takes_back_what_it_lent(node: Node) -> None:
+    """Equal ranks: only the lender, and only while it is below its own nominal."""
+    lender, borrower, stranger = make_buyer(), make_buyer(), make_buyer()
+    cohort = cohorts.create_cohort(name="shared", now=NOON, actor="user:test")
+    for buyer, nominal in ((lender, 1000), (borrower, 500)):
+        quotas.set_quota(
+            tenant_id=buyer.tenant_id, project_id=None, nominal_permille=nominal, nominal_mib=8192,
+            max_reservations=9, by_operator=True, now=NOON, cohort_id=cohort.pk, borrow_permille=500,
+        )  # fmt: skip
+    kept, taken = (run(node, borrower, **HALF) for _ in range(2))
+    wait(buyer=stranger, preemptible=True, **HALF)
+    assert queue.place_queued(now=TOLD) == 0
+    wish = wait(buyer=lender, preemptible=True, **HALF)
+    assert queue.place_queued(now=TOLD) == 1
+    assert [fresh(row).state for row in (kept, taken, wish)] == [S.ACTIVE, S.PREEMPTING, S.CONFIRMED]
+    assert [one.reason for one in Eviction.objects.all()] == ["reclaimed"]

@@ -73,7 +73,7 @@ export function QuoteFacts({ quote }: { quote: Quote }) {
         </Hint>
       </Fact>
       <Fact name={t("reserve.preemption")}>
-        <Hint text={t("reserve.preemption_none_why")}>{t("reserve.preemption_none")}</Hint>
+        <Hint text={t(`reserve.preemption_${quote.preemption}_why`)}>{t(`reserve.preemption_${quote.preemption}`)}</Hint>
       </Fact>
     </dl>
   );

@@ -181,6 +181,7 @@ export const lease = {
     host_memory: "not enough free main memory in the machine",
     not_together: "they fit, but not together",
     quota_exceeded: "your quota",
+    preempted: "it was taken back for others and waits for its turn",
     no_capacity: "no capacity",
     no_price: "no price is valid at that time",
     account_suspended: "your account is suspended",

@@ -88,6 +88,8 @@ export const reserve = {
   preemption: "Pre-emption",
   preemption_none: "None",
   preemption_none_why: "What you buy is not taken back for others.",
+  preemption_with_notice: "With notice",
+  preemption_with_notice_why: "It may be taken back for others. You are told before, and nothing is charged from then on.",
   buy: "Reserve",
   buy_changed: "Reserve at the new price",
   may_not_buy: "Your role may look but not buy. Ask an admin of your tenant.",

@@ -183,6 +183,7 @@ export const lease = {
     host_memory: "机器空闲主内存不足",
     not_together: "可以放下，但不能放在一起",
     quota_exceeded: "您的配额",
+    preempted: "已为他人收回，正在排队",
     no_capacity: "没有容量",
     no_price: "该时间没有有效价格",
     account_suspended: "您的账户已暂停",

@@ -90,6 +90,8 @@ export const reserve = {
   preemption: "抢占",
   preemption_none: "无",
   preemption_none_why: "您购买的不会为他人收回。",
+  preemption_with_notice: "提前通知",
+  preemption_with_notice_why: "可能会为他人收回。事先会通知您，自通知起不再计费。",
   buy: "预订",
   buy_changed: "按新价格预订",
   may_not_buy: "您的角色可以查看但不能购买。请联系租户管理员。",
