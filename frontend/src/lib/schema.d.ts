@@ -687,6 +687,7 @@ export interface paths {
         /**
          * @description Cordon it and begin a maintenance, now or at a time: leases that are booked run to their end. Safe to repeat.
          *
+         *     With `move` those that can go elsewhere are moved (see move-plans); an undrain calls off what has not switched.
          *     It is `drained` once no lease is left. A drain that has begun keeps its start and its reason.
          */
         post: operations["drain_node"];
@@ -2174,6 +2175,11 @@ export interface components {
              * @description Now if absent.
              */
             at?: string | null;
+            /**
+             * @description Move what runs there and can go elsewhere; the rest stays to its end.
+             * @default false
+             */
+            move: boolean;
         };
         /**
          * @description * `none` - None
