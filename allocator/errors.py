@@ -155,3 +155,14 @@ class CannotMove(Conflict):
 class NothingToMove(Conflict):
     code = "nothing_to_move"
     title = "There is no plan of moves for this."
+
+
+class BadSimulation(Invalid):
+    code = "bad_simulation"
+    status = 400
+    title = "The simulation is not possible as asked."
+
+
+class TooManySimulations(Conflict):
+    code = "too_many_simulations"
+    title = "As many simulations are waiting or running as may at a time."

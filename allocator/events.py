@@ -142,3 +142,12 @@ class RoomMade:
     tenant_id: UUID
     plan_id: UUID
     at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimulationAsked:
+    """Past requests are to be replayed."""
+
+    tenant_id: UUID
+    simulation_id: UUID
+    at: datetime

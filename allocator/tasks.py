@@ -8,7 +8,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from allocator.services import consolidate as consolidation
-from allocator.services import drain_node, hold, partitions, poke
+from allocator.services import drain_node, hold, partitions, poke, simulate
 from allocator.services import run_moves as moving
 from allocator.services import start_due as due
 from allocator.services import sweep as sweeping
@@ -68,3 +68,9 @@ def run_moves(**_: Any) -> None:
 def consolidate() -> None:
     """Every five minutes: in quiet hours, if the operator wants it, moves after which nodes are empty."""
     consolidation.consolidate(now=timezone.now())
+
+
+@task(queue="default")
+def run_simulations(**_: Any) -> None:
+    """Every few seconds, and when one is asked for: the next trial of a simulation. Not on the allocator's queue."""
+    simulate.run_next(now=timezone.now())

@@ -19,6 +19,7 @@ BEAT: dict[str, dict[str, Any]] = {
     "run-moves": every(1, "allocator.tasks.run_moves", "allocator"),
     "consolidate": every(300, "allocator.tasks.consolidate", "allocator"),
     "expire-holds": every(5, "allocator.tasks.expire_holds", "allocator"),
+    "run-simulations": every(5, "allocator.tasks.run_simulations", "default"),
     "prepare-partitions": every(3600, "allocator.tasks.prepare_partitions", "allocator"),
     "sweep-capacity": every(3600, "allocator.tasks.sweep", "allocator"),
     "switch-moves": every(2, "marketplace.tasks.switch_moves", "market"),

@@ -21,6 +21,7 @@ from allocator.events import (
     NodeChanged,
     NodeRevoked,
     RoomMade,
+    SimulationAsked,
     UsageArrived,
 )
 from marketplace import tasks as market
@@ -52,6 +53,7 @@ SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
     MoveReady: [market.switch_moves],
     MoveEnded: [fleet.run_moves],
     RoomMade: [market.make_room],
+    SimulationAsked: [fleet.run_simulations],
     ReservationConfirmed: [market.reconcile_reservation],
     ReservationQueued: [market.place_queued],
     ReservationEnded: [market.spare_victims],

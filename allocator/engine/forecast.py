@@ -117,15 +117,19 @@ def forecast(series: Sequence[float], *, ahead: int = AHEAD) -> Forecast:
 def spot_quota(
     series: Sequence[float], *, capacity: float, risk_permille: int, ahead: int = AHEAD
 ) -> tuple[float, ...]:
+    """`quota_of` the series' forecast."""
+    return quota_of(forecast(series, ahead=ahead), capacity=capacity, risk_permille=risk_permille)
+
+
+def quota_of(made: Forecast, *, capacity: float, risk_permille: int) -> tuple[float, ...]:
     """What may be sold as spot in each hour ahead, so that demand with a right to the capacity takes it back in at most
     so many of a thousand hours, if the future errs as the back-tests did. Nothing before there are back-tests."""
     if not 0 <= risk_permille <= 1000:
         raise ValueError(f"a risk of {risk_permille} permille")
-    found = forecast(series, ahead=ahead)
-    if not found.is_tested:
-        return (0.0,) * ahead
-    margin = float(np.quantile(np.array(found.errors), 1.0 - risk_permille / 1000.0, method="higher"))
-    return tuple(max(0.0, min(capacity, capacity - value - margin)) for value in found.values)
+    if not made.is_tested:
+        return (0.0,) * len(made.values)
+    margin = float(np.quantile(np.array(made.errors), 1.0 - risk_permille / 1000.0, method="higher"))
+    return tuple(max(0.0, min(capacity, capacity - value - margin)) for value in made.values)
 
 
 def _levels(past: Floats, weight: float) -> Floats:

@@ -9,6 +9,7 @@ from allocator.models.node import Enrolment, Node, NodeKey, SpentToken
 from allocator.models.pool import Pool, Site
 from allocator.models.relocation import MoveHold, MovePlan, Relocation
 from allocator.models.segment import Segment
+from allocator.models.simulation import Simulation
 from allocator.models.usage import DirtyHour, QuarantinedUsage, UsageCursor, UsageGap, UsageWindow
 from allocator.models.watch import Pulse
 
@@ -33,6 +34,7 @@ __all__ = [
     "QuarantinedUsage",
     "Relocation",
     "Segment",
+    "Simulation",
     "Site",
     "SpentToken",
     "UsageCursor",

@@ -11,6 +11,7 @@ from marketplace.api.availability_views import AvailabilityView
 from marketplace.api.cohort_views import CohortsView, CohortView
 from marketplace.api.cost_views import CostsCsvView, CostsView
 from marketplace.api.event_views import EventsView
+from marketplace.api.foresight_views import ForecastView, SimulationsView, SimulationView
 from marketplace.api.gang_views import GangsView, GangView
 from marketplace.api.placement_views import PlacementView
 
@@ -27,6 +28,9 @@ urlpatterns = [
     path("costs", CostsView.as_view()),
     path("costs.csv", CostsCsvView.as_view()),
     path("events", EventsView.as_view()),
+    path("forecast", ForecastView.as_view()),
+    path("simulations", SimulationsView.as_view()),
+    path("simulations/<str:simulation>", SimulationView.as_view()),
     path("quotes", views.QuotesView.as_view()),
     path("gangs", GangsView.as_view()),
     path("gangs/<str:gang>", GangView.as_view()),
