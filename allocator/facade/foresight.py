@@ -8,7 +8,7 @@ from uuid import UUID
 
 from allocator.facade.scope import whole_fleet
 from allocator.services import foresee, simulate
-from vxpu.market import DemandView, PastWish, SimulationView, TrialSpec
+from vxpu.foresight import DemandView, PastWish, SimulationView, TrialSpec
 
 
 @whole_fleet

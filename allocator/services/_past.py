@@ -14,7 +14,7 @@ from allocator.engine.fleet import FOREVER, Ask
 from allocator.engine.replay import Request
 from allocator.models import Lease, Relocation, Segment
 from allocator.services._snapshot import RANKS, ask_of, to_instant
-from vxpu.market import PastWish
+from vxpu.foresight import PastWish
 from vxpu.states import Isolation
 
 Plain = dict[str, Any]

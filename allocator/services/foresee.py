@@ -12,7 +12,7 @@ from psycopg.types.range import TimestamptzRange
 from allocator.engine import forecast as engine
 from allocator.models import Device, Segment
 from allocator.selectors.devices import devices
-from vxpu.market import DemandView
+from vxpu.foresight import DemandView
 
 HOUR = timedelta(hours=1)
 # So much of the past is looked at: four weeks, and a day to test on.

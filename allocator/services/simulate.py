@@ -23,8 +23,8 @@ from allocator.services._policies import UNNAMED, read_rules
 from allocator.services._snapshot import read_fleet, to_instant
 from plumbing import db, outbox
 from plumbing.errors import NotFound
+from vxpu.foresight import PastWish, SimulationView, TrialSpec, TrialView
 from vxpu.ids import new_uuid
-from vxpu.market import PastWish, SimulationView, TrialSpec, TrialView
 
 S = SimulationState
 TODAY = TrialSpec()

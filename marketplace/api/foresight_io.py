@@ -9,7 +9,7 @@ from rest_framework import serializers
 
 from marketplace.api.fields import WholeNumber, nullable
 from plumbing.api.fields import Instant, StrictSerializer, TypedId
-from vxpu.market import TrialSpec
+from vxpu.foresight import TrialSpec
 
 STATES = ("queued", "running", "done", "failed", "cancelled")
 

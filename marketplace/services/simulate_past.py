@@ -14,7 +14,7 @@ from marketplace.matching.queue_order import Urgency
 from marketplace.models import Reservation, ReservationState, Together
 from marketplace.services.wish import wish_again
 from plumbing.rowsec import system_scope
-from vxpu.market import PastWish, SimulationView, TrialSpec
+from vxpu.foresight import PastWish, SimulationView, TrialSpec
 from vxpu.slices import Period
 
 S = ReservationState

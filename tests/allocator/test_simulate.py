@@ -15,8 +15,8 @@ from allocator.models.simulation import ALLOWED
 from allocator.services import foresee, simulate
 from plumbing.errors import Invalid, NotFound
 from tests.allocator.factories import HOUR, NOON, Node, at, book, make_wish, release
+from vxpu.foresight import TrialSpec
 from vxpu.ids import new_uuid
-from vxpu.market import TrialSpec
 
 pytestmark = pytest.mark.usefixtures("system")
 
