@@ -285,6 +285,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/forecast": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Leased compute in the hours ahead, of each pool and kind of device (operator). */
+        get: operations["get_forecast"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/gangs": {
         parameters: {
             query?: never;
@@ -1320,6 +1337,46 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/simulations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description The newest 50 (operator). */
+        get: operations["list_simulations"];
+        put?: never;
+        /**
+         * @description Replay past requests under today's policy and fleet, and under others; poll it (operator).
+         *
+         *     400 `bad_simulation`, 409 `too_many_simulations`.
+         */
+        post: operations["create_simulation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/simulations/{simulation}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description State, progress, and the outcome of each trial that is done (operator). */
+        get: operations["get_simulation"];
+        put?: never;
+        post?: never;
+        /** @description Call it off; what is done of it stays. Safe to repeat (operator). */
+        delete: operations["cancel_simulation"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/sites": {
         parameters: {
             query?: never;
@@ -2091,6 +2148,36 @@ export interface components {
          * @enum {string}
          */
         CurrencyEnum: "AED" | "AFN" | "ALL" | "AMD" | "AOA" | "ARS" | "AUD" | "AWG" | "AZN" | "BAM" | "BBD" | "BDT" | "BGN" | "BHD" | "BIF" | "BMD" | "BND" | "BOB" | "BRL" | "BSD" | "BTN" | "BWP" | "BYN" | "BZD" | "CAD" | "CDF" | "CHF" | "CLF" | "CLP" | "CNY" | "COP" | "CRC" | "CUP" | "CVE" | "CZK" | "DJF" | "DKK" | "DOP" | "DZD" | "EGP" | "ERN" | "ETB" | "EUR" | "FJD" | "FKP" | "GBP" | "GEL" | "GHS" | "GIP" | "GMD" | "GNF" | "GTQ" | "GYD" | "HKD" | "HNL" | "HTG" | "HUF" | "IDR" | "ILS" | "INR" | "IQD" | "IRR" | "ISK" | "JMD" | "JOD" | "JPY" | "KES" | "KGS" | "KHR" | "KMF" | "KPW" | "KRW" | "KWD" | "KYD" | "KZT" | "LAK" | "LBP" | "LKR" | "LRD" | "LSL" | "LYD" | "MAD" | "MDL" | "MGA" | "MKD" | "MMK" | "MNT" | "MOP" | "MRU" | "MUR" | "MVR" | "MWK" | "MXN" | "MYR" | "MZN" | "NAD" | "NGN" | "NIO" | "NOK" | "NPR" | "NZD" | "OMR" | "PAB" | "PEN" | "PGK" | "PHP" | "PKR" | "PLN" | "PYG" | "QAR" | "RON" | "RSD" | "RUB" | "RWF" | "SAR" | "SBD" | "SCR" | "SDG" | "SEK" | "SGD" | "SHP" | "SLE" | "SOS" | "SRD" | "SSP" | "STN" | "SVC" | "SYP" | "SZL" | "THB" | "TJS" | "TMT" | "TND" | "TOP" | "TRY" | "TTD" | "TWD" | "TZS" | "UAH" | "UGX" | "USD" | "UYU" | "UYW" | "UZS" | "VED" | "VES" | "VND" | "VUV" | "WST" | "XAF" | "XCD" | "XOF" | "XPF" | "YER" | "ZAR" | "ZMW" | "ZWG";
+        /** @description Compute in thousandths of a device, the mean of each hour. */
+        Demand: {
+            /** @description Empty: nodes without a pool. */
+            pool: string;
+            kind: string;
+            /** @description Of history. */
+            hours: number;
+            /** @description The one with the lowest error in back-tests. */
+            model: string;
+            /** @description No: the history is too short, and the values promise nothing. */
+            is_tested: boolean;
+            /** Format: double */
+            mae: number | null;
+            /**
+             * Format: double
+             * @description Below 1 is better than last week's same hour.
+             */
+            mase: number | null;
+            /**
+             * Format: double
+             * @description Of the seasonal naive forecast.
+             */
+            baseline_mae: number | null;
+            capacity_permille: number;
+            /** Format: date-time */
+            starts_at: string;
+            values: number[];
+            /** @description What could be sold as spot. */
+            spot: number[];
+        };
         /** @description `context` holds `now`: whether a reading is stale is a matter of time. */
         Device: {
             /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -2376,6 +2463,9 @@ export interface components {
             /** @description Named to its own tenant and to operators. */
             lease: string | null;
             state: components["schemas"]["LeaseState"];
+        };
+        Forecast: {
+            items: components["schemas"]["Demand"][];
         };
         /** @description The slice that was asked for fits at each instant of [starts_at, ends_at). */
         Free: {
@@ -2821,6 +2911,21 @@ export interface components {
             /** @description What holds after the next reset of the card. */
             pending: boolean;
         };
+        MoreNodes: {
+            /** @example nod_01k2v7x9qefh8r8x5m3n1p0s4t */
+            like: string;
+            count: number;
+        };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        MoreNodesInRequest: {
+            /**
+             * @description A node of today's fleet.
+             * @example nod_01k2v7x9qefh8r8x5m3n1p0s4t
+             */
+            like: string;
+            /** @description So many more of it. */
+            count: number;
+        };
         /** @description `first_token` is there for a user who was made with this request. */
         NewMember: {
             /** @example mem_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -2958,6 +3063,27 @@ export interface components {
             stream_url: string;
             /** Format: date-time */
             expires_at: string;
+        };
+        /** @description Shares in permille, waits in seconds. */
+        Outcome: {
+            requests: number;
+            placed: number;
+            /** @description By reason: impossible, full, scattered, not_together, host. */
+            refused: {
+                [key: string]: number;
+            };
+            /** @description Still in the queue at the end. */
+            waiting: number;
+            /** @description Of all that were placed, at once or later. */
+            readonly wait_p50_s: number;
+            readonly wait_p90_s: number;
+            /** @description What was asked for and placed, of the compute. */
+            used_permille: number;
+            /** @description What that kept from others. */
+            taken_permille: number;
+            /** @description Of the free compute, what lies on devices in part use; mean over the arrivals. */
+            stranded_permille: number;
+            moves: number;
         };
         Output: {
             stream: components["schemas"]["StreamEnum"];
@@ -3868,6 +3994,52 @@ export interface components {
             /** @description It saved its work just now. */
             checkpointed?: boolean | null;
         };
+        Simulation: {
+            /** @example sim_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            state: components["schemas"]["SimulationStateEnum"];
+            /** Format: date-time */
+            from_at: string;
+            /** Format: date-time */
+            to_at: string;
+            started_by: string;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            progress_permille: number;
+            /** @description Why it failed; empty if it did not. */
+            error: string;
+            /** @description The first is today's policy and fleet. */
+            trials: components["schemas"]["Trial"][];
+        };
+        /** @description Past requests of [from, to), served again. Today's policy and fleet are always the first trial. */
+        SimulationInRequest: {
+            /**
+             * Format: date-time
+             * @description A week before `to` if left out.
+             */
+            from?: string | null;
+            /**
+             * Format: date-time
+             * @description Now if left out.
+             */
+            to?: string | null;
+            /** @description At most 8. */
+            trials?: components["schemas"]["TrialInRequest"][];
+        };
+        /**
+         * @description * `queued` - queued
+         *     * `running` - running
+         *     * `done` - done
+         *     * `failed` - failed
+         *     * `cancelled` - cancelled
+         * @enum {string}
+         */
+        SimulationStateEnum: "queued" | "running" | "done" | "failed" | "cancelled";
+        Simulations: {
+            items: components["schemas"]["Simulation"][];
+        };
         /** @description Null is "not known". */
         Site: {
             name: string;
@@ -4025,9 +4197,35 @@ export interface components {
                 [key: string]: unknown;
             } | null;
         };
+        Trial: {
+            policy: string | null;
+            whole_cards: boolean;
+            moves: number;
+            remove_nodes: string[];
+            readonly add_nodes: components["schemas"]["MoreNodes"][];
+            /** @description null until it is done. */
+            outcome: components["schemas"]["Outcome"] | null;
+        };
         /** @description The balances of each currency add up to zero. */
         TrialBalance: {
             rows: components["schemas"]["Balance"][];
+        };
+        /** @description What is left out is as it is today. */
+        TrialInRequest: {
+            /** @description By name; null: the one in use. */
+            policy?: string | null;
+            /**
+             * @description Each slice takes a whole device.
+             * @default false
+             */
+            whole_cards: boolean;
+            /**
+             * @description Moves allowed for a request that is refused.
+             * @default 0
+             */
+            moves: number;
+            remove_nodes?: string[];
+            add_nodes?: components["schemas"]["MoreNodesInRequest"][];
         };
         /** @enum {string} */
         UnitEnum: "device-hour";
@@ -4669,6 +4867,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Fleet"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_forecast: {
+        parameters: {
+            query?: {
+                hours?: number;
+                /** @description `spot`: in at most so many of a thousand hours it is taken back. */
+                risk_permille?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Forecast"];
                 };
             };
             /** @description A problem document */
@@ -7200,6 +7430,125 @@ export interface operations {
             query?: never;
             header?: never;
             path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_simulations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Simulations"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_simulation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SimulationInRequest"];
+            };
+        };
+        responses: {
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Simulation"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_simulation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                simulation: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Simulation"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_simulation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                simulation: string;
+            };
             cookie?: never;
         };
         requestBody?: never;
