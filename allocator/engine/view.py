@@ -262,7 +262,7 @@ class View:
         """Rows that take all of the ask, and the devices that do: (len(rows),), (len(rows), columns)."""
         devices = self.fits(ask, rows)
         takes = self.host_fits(ask, rows) & (devices.sum(axis=1) >= ask.devices)
-        if ask.devices == 0:
+        if ask.devices < 1:
             for _, others in self._node_refusals(ask):
                 takes &= ~others[rows]
         return takes, devices
