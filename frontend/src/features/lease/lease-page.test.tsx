@@ -179,6 +179,19 @@ describe("other states", () => {
     expect(link).toHaveAttribute("href", expect.stringContaining("memory_mib=512"));
   });
 
+  it("tells the start as a range, and when a wish whose tries failed gets the next one", async () => {
+    serve("post", "/quotes", { refusal: null });
+    const queue = {
+      best: 1, worst: 1, waits_for: "activation_failed", attempts: 2, next_try_at: inSeconds(19.5),
+      estimated_start_at: inSeconds(3 * 3600 + 30), estimated_start_by: inSeconds(9 * 3600 + 30),
+    };
+    await open(makeQueued({ queue }));
+    expect(screen.getByText("the next try: the slice failed to start")).toBeInTheDocument();
+    expect(screen.getByText("Estimated start").nextSibling).toHaveTextContent(/^in 3/);
+    expect(screen.getByText("In nine of ten cases by").nextSibling).toHaveTextContent(/^in 9/);
+    expect(screen.getByText("Next try").nextSibling).toHaveTextContent(/2 tries failed/);
+  });
+
   it("says why it failed and what to do next", async () => {
     await open(makeReservation({ state: "failed", end_reason: "node lost", ended_at: inSeconds(-60), lease: makeLease({ state: "lost", ended_at: inSeconds(-60) }) }));
     expect(screen.getByText(/Reason: the node was lost/)).toBeInTheDocument();

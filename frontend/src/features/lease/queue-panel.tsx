@@ -1,6 +1,7 @@
 import { Button, Group } from "@mantine/core";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
 import { constraintText } from "@/components/refusal-note";
 import { Facts } from "@/components/facts";
 import { Hint } from "@/components/hint";
@@ -19,6 +20,8 @@ import classes from "@/features/lease/meters.module.css";
 
 /** What no waiting mends: a device of another sort would have to come. */
 const NEVER = new Set(["larger_than_device", "isolation", "other_kind", "other_device"]);
+
+type Row = readonly [name: string, value: ReactNode];
 
 type Way = { slice: { memory_mib: number; share_permille: number }; starts_at: string; kind: string };
 
@@ -81,7 +84,15 @@ export function QueuePanel({ reservation }: { reservation: Reservation }) {
   if (!queue) return null;
   const { best, worst } = queue;
   const place = best === worst ? String(best) : t("lease.queue_range", { best: String(best), worst: String(worst) });
+  const { estimated_start_at: start, estimated_start_by: by, attempts, next_try_at: next } = queue;
   const unknown = t(NEVER.has(queue.waits_for) ? "lease.queue_never" : "lease.queue_unknown");
+  const latest: Row[] =
+    by !== null && by !== start
+      ? [[t("lease.queue_start_by"), <When key="by" at={by} />]]
+      : [];
+  const tries = t("lease.queue_tries", { n: attempts });
+  const nextTry: Row[] =
+    next !== null ? [[t("lease.queue_next_try"), <span key="next"><When at={next} /> ({tries})</span>]] : [];
   return (
     <Panel title={t("lease.queue")}>
       <Facts
@@ -91,7 +102,9 @@ export function QueuePanel({ reservation }: { reservation: Reservation }) {
             best === worst ? place : <Hint key="place" text={t("lease.queue_range_why")}>{place}</Hint>,
           ],
           [t("lease.queue_why"), constraintText(queue.waits_for, t)],
-          [t("lease.queue_start"), <When key="start" at={queue.estimated_start_at} none={unknown} />],
+          [t("lease.queue_start"), <When key="start" at={start} none={unknown} />],
+          ...latest,
+          ...nextTry,
           [t("lease.queue_until"), <When key="until" at={reservation.queue_until} none={t("common.open_end")} />],
         ]}
       />

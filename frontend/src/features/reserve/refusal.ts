@@ -32,6 +32,7 @@ export const CONSTRAINTS = [
   "host_memory",
   "not_together",
   "other_terms",
+  "kept_for_queue",
   "quota_share_permille",
   "quota_memory_mib",
   "quota_reservations",

@@ -144,6 +144,8 @@ export const reserve = {
     host_memory_other: "{n} devices are in machines with too little free main memory",
     not_together_one: "{n} device would fit, but not enough of them together",
     not_together_other: "{n} devices would fit, but not enough of them together",
+    kept_for_queue_one: "{n} device would fit, but its room is kept for who has waited longer",
+    kept_for_queue_other: "{n} devices would fit, but their room is kept for who has waited longer",
     other_terms_one: "{n} device would fit, on other terms",
     other_terms_other: "{n} devices would fit, on other terms",
     quota_share_permille: "It is more compute than your quota leaves",

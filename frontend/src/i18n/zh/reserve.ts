@@ -124,6 +124,7 @@ export const reserve = {
     host_cores_other: "{n} 台设备所在机器空闲核心不足",
     host_memory_other: "{n} 台设备所在机器空闲主内存不足",
     not_together_other: "{n} 台设备可以放下，但不能放在一起",
+    kept_for_queue_other: "{n} 台设备可以放下，但空间已为等待更久的请求保留",
     other_terms_other: "{n} 台设备可以放下，但条件不同",
     quota_share_permille: "算力超出剩余配额",
     quota_memory_mib: "显存超出剩余配额",
