@@ -67,6 +67,10 @@ def test_a_wish_that_waited_is_booked_into_the_room_that_the_notice_makes(node: 
     assert (told.state, told.notice_at, told.evict_at) == (S.PREEMPTING, TOLD, GONE)
     assert (placed.state, placed.starts_at, placed.ends_at) == (S.CONFIRMED, GONE, GONE + HOUR)
     assert (lease(victim).period.ends_at, lease(wish).period.starts_at) == (GONE, GONE)
+    node.beat(now=TOLD)
+    (running,) = node.running.values()
+    assert running.hook is not None
+    assert (running.hook.reason, running.hook.deadline, running.ends_at) == ("preempt", GONE, GONE)
     row = Eviction.objects.get()
     assert (row.reservation_id, row.for_id, row.kind, row.reason) == (victim.pk, wish.pk, "noticed", "preempted")
     assert row.wasted_permille_s == 1000 * 20 * 60
