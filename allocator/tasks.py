@@ -7,8 +7,9 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from allocator.services import changes, drain_node, hold, partitions, poke, simulate
 from allocator.services import consolidate as consolidation
-from allocator.services import drain_node, hold, partitions, poke, simulate
+from allocator.services import learn as learning
 from allocator.services import run_moves as moving
 from allocator.services import start_due as due
 from allocator.services import sweep as sweeping
@@ -74,3 +75,15 @@ def consolidate() -> None:
 def run_simulations(**_: Any) -> None:
     """Every few seconds, and when one is asked for: the next trial of a simulation. Not on the allocator's queue."""
     simulate.run_next(now=timezone.now())
+
+
+@task(queue="allocator")
+def learn() -> None:
+    """Every hour: what the default policy knows of usual wishes."""
+    learning.learn(now=timezone.now())
+
+
+@task(queue="allocator")
+def forget_changes() -> None:
+    """Every ten minutes: changes that every picture has seen, or will never ask for."""
+    changes.forget_old(now=timezone.now())

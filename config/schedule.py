@@ -24,6 +24,8 @@ BEAT: dict[str, dict[str, Any]] = {
     "sweep-capacity": every(3600, "allocator.tasks.sweep", "allocator"),
     "switch-moves": every(2, "marketplace.tasks.switch_moves", "market"),
     "make-room": every(10, "marketplace.tasks.make_room", "market"),
+    "learn": every(3600, "allocator.tasks.learn", "allocator"),
+    "forget-changes": every(600, "allocator.tasks.forget_changes", "allocator"),
     "rate-dirty": every(2, "marketplace.tasks.rate_dirty", "market"),
     "reconcile-reservations": every(10, "marketplace.tasks.reconcile_reservations", "market"),
     "place-queued": every(10, "marketplace.tasks.place_queued", "market"),

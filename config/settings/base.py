@@ -221,6 +221,9 @@ VXPU_PICTURE_AGE_S = _env.integer("VXPU_PICTURE_AGE_S", 60)
 VXPU_PICTURE_PAUSE_S = _env.integer("VXPU_PICTURE_PAUSE_S", 30)
 # Devices whose health score is below take nothing new; 0: none is too ill.
 VXPU_HEALTH_FLOOR = _env.integer("VXPU_HEALTH_FLOOR", 0)
+# What the default policy learns from: wishes of so many days, of which old ones count half after so many.
+VXPU_LEARN_DAYS = _env.integer("VXPU_LEARN_DAYS", 28)
+VXPU_LEARN_HALF_LIFE_DAYS = _env.integer("VXPU_LEARN_HALF_LIFE_DAYS", 7)
 # How many members a gang may have.
 VXPU_GANG_MOST = _env.integer("VXPU_GANG_MOST", 256)
 # How nodes without a pool are filled, and whether a wish may name another policy for them.
