@@ -50,6 +50,10 @@ class NodeSerializer(serializers.Serializer[Any]):
     clock_offset_ms = serializers.IntegerField(allow_null=True, help_text="The agent's clock less ours.")
     created_at = serializers.DateTimeField()
     cordoned = serializers.BooleanField(help_text="Nothing new is booked on it.")
+    standby = serializers.BooleanField(help_text="It takes nothing but what other nodes lost.")
+    settling_since = serializers.DateTimeField(
+        allow_null=True, help_text="Set while it ends what was given up; nothing new is booked until it has."
+    )
     drain = DrainSerializer()
     device_count = serializers.IntegerField()
     lease_count = serializers.IntegerField(help_text="What takes capacity: running and booked.")
@@ -61,6 +65,9 @@ class NodePatchIn(StrictSerializer):
     rack = serializers.CharField(max_length=64, allow_blank=True, required=False)
     pool = serializers.CharField(max_length=64, allow_null=True, required=False, help_text="Its name; null is none.")
     site = serializers.CharField(max_length=64, allow_null=True, required=False, help_text="Its name; null is none.")
+    standby = serializers.BooleanField(
+        required=False, help_text="Keep it for what other nodes lose: no ordinary booking, filled first by fail-over."
+    )
 
 
 class ReasonIn(StrictSerializer):
@@ -119,6 +126,7 @@ class FleetNodeSerializer(serializers.Serializer[Any]):
     online = serializers.BooleanField()
     last_seen_at = serializers.DateTimeField(allow_null=True)
     cordoned = serializers.BooleanField()
+    standby = serializers.BooleanField()
     drain = serializers.ChoiceField(choices=DrainState.choices)
 
 

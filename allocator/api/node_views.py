@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from allocator.api import node_io as io
 from allocator.selectors import impact, nodes
-from allocator.services import cordon, drain_node, enrol, pools
+from allocator.services import cordon, drain_node, enrol, standby
 from plumbing.api.ids import path_id
 from plumbing.api.pagination import PARAMETERS, Cursor, page_of
 from plumbing.api.permissions import IsOperator, scope
@@ -76,9 +76,9 @@ class NodeView(_NodeDoor):
 
     @extend_schema(operation_id="update_node", tags=["nodes"], request=io.NodePatchIn, responses=io.NodeSerializer)
     def patch(self, request: Request, node: str) -> Response:
-        """Say where it stands and in which pool it is. Safe to repeat."""
+        """Say where it stands, in which pool it is, and whether it stands by for what others lose. Safe to repeat."""
         node_id, asked = path_id("nod", node), self.parsed(request, io.NodePatchIn)
-        pools.describe_node(node_id=node_id, changes=asked, **self.who(request))
+        standby.update_node(node_id=node_id, changes=asked, **self.who(request))
         return self.shown(node_id)
 
 

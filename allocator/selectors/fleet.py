@@ -21,7 +21,7 @@ from vxpu.ids import encode
 
 _NODES = """
 SELECT n.id, n.hostname, n.rack, n.state, n.is_online, n.last_seen_at, n.cordoned_at IS NOT NULL, m.starts_at,
-       m.drained_at
+       m.drained_at, n.standby
   FROM allocator_node n
   LEFT JOIN allocator_maintenance m ON m.node_id = n.id AND m.ends_at IS NULL
  WHERE n.state = 'active' ORDER BY n.rack = '', n.rack, n.hostname, n.id
@@ -89,7 +89,7 @@ def newest_window() -> timedelta:
 
 
 def _node(row: Any, now: datetime) -> dict[str, Any]:
-    node_id, hostname, rack, state, is_online, last_seen_at, cordoned, starts_at, drained_at = row
+    node_id, hostname, rack, state, is_online, last_seen_at, cordoned, starts_at, drained_at, standby = row
     drain = drain_state(starts_at=starts_at, drained_at=drained_at, now=now)
     return {
         "id": encode("nod", node_id),
@@ -99,6 +99,7 @@ def _node(row: Any, now: datetime) -> dict[str, Any]:
         "online": is_online,
         "last_seen_at": last_seen_at,
         "cordoned": cordoned,
+        "standby": standby,
         "drain": drain.value,
     }
 

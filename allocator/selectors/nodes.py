@@ -46,6 +46,8 @@ class NodeView:
     clock_offset_ms: int | None
     created_at: datetime
     cordoned: bool
+    standby: bool
+    settling_since: datetime | None
     drain: DrainView
     device_count: int
     lease_count: int
@@ -85,6 +87,8 @@ def view_of(node: Node, *, now: datetime) -> NodeView:
         clock_offset_ms=node.clock_offset_ms,
         created_at=node.created_at,
         cordoned=node.cordoned_at is not None,
+        standby=node.standby,
+        settling_since=node.settling_since,
         drain=drain_of(next(iter(getattr(node, "open_maintenance", [])), None), now=now),
         device_count=getattr(node, "device_count", 0),
         lease_count=getattr(node, "lease_count", 0),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from allocator.models import Node
 from allocator.models.node import NodeState
+from allocator.services import pools
 from allocator.services._node_note import capacity_freed, note_node
 from allocator.services.cordon import close_doors, lock_node_of_fleet
 from plumbing import db
@@ -27,6 +29,15 @@ def set_standby(*, node_id: UUID, standby: bool, actor: str, now: datetime) -> N
         close_doors(node=node)
     else:
         capacity_freed(node=node, now=now)
+
+
+def update_node(*, node_id: UUID, changes: Mapping[str, Any], actor: str, now: datetime) -> None:
+    """`rack`, `pool`, `site` (see `pools`) and `standby`; what is left out stays. Raises NotFound, NodeLeftFleet."""
+    where = {name: value for name, value in changes.items() if name != "standby"}
+    if where:
+        pools.describe_node(node_id=node_id, changes=where, actor=actor, now=now)
+    if "standby" in changes:
+        set_standby(node_id=node_id, standby=changes["standby"], actor=actor, now=now)
 
 
 @db.transaction

@@ -242,3 +242,15 @@ def test_a_device_says_where_it_stands_and_that_it_is_closed(operator: APIClient
     assert (device["node_hostname"], device["rack"], device["cordoned"]) == ("node", "R07", True)
     assert (device["memory_mib"], device["health"]) == (2 * MIB, {"score": None, "metrics": {}})
     assert ada.client.get("/api/v1/fleet").json()["nodes"][0]["cordoned"] is True
+
+
+def test_a_node_is_kept_for_what_others_lose(operator: APIClient, node: Node) -> None:
+    where = path(node)
+    for _ in range(2):
+        shown = operator.patch(where, {"standby": True}, format="json").json()
+        assert (shown["standby"], shown["rack"], shown["settling_since"]) == (True, "", None)
+    events = operator.get(path(node, "events")).json()["items"]
+    assert [event["kind"] for event in events][:2] == ["standby_set", "online"]
+    fleet = operator.get("/api/v1/fleet").json()
+    assert [one["standby"] for one in fleet["nodes"] if one["id"] == encode("nod", node.id)] == [True]
+    assert operator.patch(where, {"rack": "R1", "standby": False}, format="json").json()["rack"] == "R1"

@@ -14,6 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings.test")
@@ -124,6 +125,17 @@ class Watch:
         return run
 
 
+def server_cpu_ms() -> float:
+    """What the backend of this connection has computed so far."""
+    from django.db import connection
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_backend_pid()")
+        (pid,) = cursor.fetchone()
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(int(ticks) for ticks in fields[11:13]) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
 COLUMNS = ("_take_offline", "_give_up", "_list_lost", "find_places", "book_all", "bind_all", "tell")
 
 
@@ -134,13 +146,14 @@ def measure(number: int, watch: Watch) -> float:
     now = NOW + timedelta(minutes=number)
     lose(number, now=now)
     watch.ms.clear()
-    began = time.perf_counter()
+    began, ours, servers = time.perf_counter(), time.process_time(), server_cpu_ms()
     done = fail_over.watch(now=now)
     took = (time.perf_counter() - began) * 1000
+    cpu = f"{(time.process_time() - ours) * 1000:.0f} | {server_cpu_ms() - servers:.0f}"
     placed = took - watch.ms["tell"]
     parts = " | ".join(f"{watch.ms[name]:.0f}" for name in COLUMNS)
     print(
-        f"| {number + 1} | {done.found} | {done.placed} | {placed:.0f} | {parts} | {os.getloadavg()[0]:.1f} |",
+        f"| {number + 1} | {done.found} | {done.placed} | {placed:.0f} | {cpu} | {parts} | {os.getloadavg()[0]:.1f} |",
         flush=True,
     )
     return placed
@@ -170,8 +183,8 @@ def main() -> None:
             began = time.perf_counter()
             build(nodes)
             print(f"built {nodes} nodes with {nodes * LEASES} leases in {time.perf_counter() - began:.0f} s")
-            print(f"| loss | lost | placed | placed after ms | {' | '.join(COLUMNS)} | load |")
-            print(f"|{'---|' * (5 + len(COLUMNS))}")
+            print(f"| loss | lost | placed | placed after ms | our CPU | PostgreSQL's | {' | '.join(COLUMNS)} | load |")
+            print(f"|{'---|' * (7 + len(COLUMNS))}")
             slowest = max(measure(number, watch) for number in range(ROUNDS))
             found = sweep()
     if found:

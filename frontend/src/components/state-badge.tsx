@@ -26,6 +26,8 @@ const TONES: Record<string, Tone> = {
   suspended: "wait",
   preempting: "wait",
   cordoned: "wait",
+  settling: "wait",
+  standby: "wait",
   maintenance: "wait",
   drained: "wait",
   planned: "wait",

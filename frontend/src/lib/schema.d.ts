@@ -671,7 +671,7 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
-        /** @description Say where it stands and in which pool it is. Safe to repeat. */
+        /** @description Say where it stands, in which pool it is, and whether it stands by for what others lose. Safe to repeat. */
         patch: operations["update_node"];
         trace?: never;
     };
@@ -2452,6 +2452,7 @@ export interface components {
             /** Format: date-time */
             last_seen_at: string | null;
             cordoned: boolean;
+            standby: boolean;
             drain: components["schemas"]["DrainState"];
         };
         FleetSlice: {
@@ -2973,6 +2974,13 @@ export interface components {
             created_at: string;
             /** @description Nothing new is booked on it. */
             cordoned: boolean;
+            /** @description It takes nothing but what other nodes lost. */
+            standby: boolean;
+            /**
+             * Format: date-time
+             * @description Set while it ends what was given up; nothing new is booked until it has.
+             */
+            settling_since: string | null;
             drain: components["schemas"]["Drain"];
             device_count: number;
             /** @description What takes capacity: running and booked. */
@@ -3126,6 +3134,8 @@ export interface components {
             pool?: string | null;
             /** @description Its name; null is none. */
             site?: string | null;
+            /** @description Keep it for what other nodes lose: no ordinary booking, filled first by fail-over. */
+            standby?: boolean;
         };
         /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
         PatchedPoolPatchInRequest: {

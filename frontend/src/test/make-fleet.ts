@@ -16,6 +16,7 @@ const node = (index: 0 | 1 | 2, over: Partial<Schema<"FleetNode">> = {}): Schema
   online: true,
   last_seen_at: READ_AT,
   cordoned: false,
+  standby: false,
   drain: "none",
   ...over,
 });
@@ -70,6 +71,8 @@ export function makeNode(over: Partial<Schema<"Node">> = {}): Schema<"Node"> {
     clock_offset_ms: 3,
     created_at: READ_AT,
     cordoned: false,
+    standby: false,
+    settling_since: null,
     drain: { state: "none", started_at: null, drained_at: null, reason: "", started_by: "" },
     device_count: 2,
     lease_count: 2,

@@ -45,6 +45,7 @@ const NOWHERE: FleetNode = {
   online: false,
   last_seen_at: null,
   cordoned: false,
+  standby: false,
   drain: "none",
 };
 

@@ -5,5 +5,6 @@ export function stateOf(node: Node): string {
   if (node.state === "revoked") return "revoked";
   if (!node.online) return node.last_seen_at === null ? "enrolled" : "offline";
   if (node.drain.state === "draining" || node.drain.state === "drained") return node.drain.state;
-  return node.cordoned ? "cordoned" : "online";
+  if (node.cordoned) return "cordoned";
+  return node.settling_since !== null ? "settling" : node.standby ? "standby" : "online";
 }

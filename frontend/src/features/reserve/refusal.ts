@@ -15,6 +15,8 @@ export const CONSTRAINTS = [
   "larger_than_device",
   "offline",
   "cordoned",
+  "settling",
+  "standby",
   "maintenance",
   "in_use",
   "taken_whole",

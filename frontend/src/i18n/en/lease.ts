@@ -166,6 +166,8 @@ export const lease = {
     offline: "the node is offline",
     maintenance: "the node is in maintenance",
     cordoned: "the node takes nothing new",
+    settling: "the node is clearing up after a failure",
+    standby: "the node is kept for failures",
     isolation: "the isolation is weaker than you ask for",
     larger_than_device: "larger than the device",
     other_kind: "another kind of device",

@@ -30,6 +30,8 @@ export const state = {
   online: "Online",
   offline: "Offline",
   cordoned: "Cordoned",
+  settling: "Clearing up",
+  standby: "Stands by",
   maintenance: "Maintenance",
   issued: "Issued",
   open: "Open",

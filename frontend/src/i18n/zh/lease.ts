@@ -168,6 +168,8 @@ export const lease = {
     offline: "节点离线",
     maintenance: "节点维护中",
     cordoned: "节点不接受新任务",
+    settling: "节点正在故障后清理",
+    standby: "节点为故障保留",
     isolation: "隔离弱于您的要求",
     larger_than_device: "大于设备",
     other_kind: "设备类型不同",

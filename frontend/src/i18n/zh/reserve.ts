@@ -108,6 +108,8 @@ export const reserve = {
     larger_than_device_other: "{n} 台设备小于此切片",
     offline_other: "{n} 台设备没有响应",
     cordoned_other: "{n} 台设备不接受新预订（已封锁）",
+    settling_other: "{n} 台设备正在故障后清理",
+    standby_other: "{n} 台设备为故障保留",
     maintenance_other: "{n} 台设备届时在维护",
     in_use_other: "{n} 台设备正在使用，而您要求整卡",
     taken_whole_other: "{n} 台设备被整卡占用",

@@ -33,6 +33,8 @@ export const state = {
   online: "在线",
   offline: "离线",
   cordoned: "已封锁",
+  settling: "故障后清理中",
+  standby: "热备",
   maintenance: "维护",
   issued: "已开具",
   open: "开放",
