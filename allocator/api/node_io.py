@@ -69,6 +69,11 @@ class NodePatchIn(StrictSerializer):
         required=False, help_text="Keep it for what other nodes lose: no ordinary booking, filled first by fail-over."
     )
 
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if not attrs:
+            raise serializers.ValidationError("Say what is to change.")
+        return attrs
+
 
 class ReasonIn(StrictSerializer):
     reason = serializers.CharField(max_length=200)
