@@ -23,6 +23,9 @@ from allocator.engine.policies.base import Policy
 from allocator.engine.search import Found, Ranker
 from allocator.engine.view import View
 
+# Views of other windows than the ask's that one search may make.
+WINDOWS = 32
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveCost:
@@ -307,25 +310,32 @@ class _Search:
     def _move(self, lease_id: UUID, row: int) -> Move | None:
         """To its best place off the row: placed there, then taken away here."""
         ask = self.movable[lease_id].ask
-        self._trials += 1
-        found = self._ranker(ask).best(ask, without=(row,))
+        found = self._place_for(ask, row)
         if found is None:
             return None
         old = self.draft.pieces_of(lease_id)
         self.draft.take(found.row, found.columns, ask, lease_id=lease_id)
         self.draft.leave(lease_id, old)
         ids = self.view.layout.device_ids[found.row]
-        source = tuple(place_id for place_id, piece in old if isinstance(piece, Taken))
+        source = tuple(sorted(place_id for place_id, piece in old if isinstance(piece, Taken)))
         node_id = self.view.layout.machines[found.row].node_id
         return Move(lease_id, node_id, source, tuple(ids[column] for column in found.columns))
 
-    def _ranker(self, ask: Ask) -> Ranker:
+    def _place_for(self, ask: Ask, row: int) -> Found | None:
+        """What is free for longer is free for the ask: its own window, a view to make, is looked at only then."""
         window = (ask.starts, ask.ends)
-        if window == (self.view.starts, self.view.ends):
-            return self.ranker
-        if window not in self._rankers:
-            self._rankers[window] = Ranker(self.draft.view(*window), self.ranker.policy)
-        return self._rankers[window]
+        view = self.view
+        self._trials += 1
+        if view.starts <= ask.starts and ask.ends <= view.ends:
+            found = self.ranker.best(ask, without=(row,))
+            if found is not None or window == (view.starts, view.ends):
+                return found
+        ranker = self._rankers.get(window)
+        if ranker is None:
+            if len(self._rankers) >= WINDOWS:
+                return None
+            ranker = self._rankers[window] = Ranker(self.draft.view(*window), self.ranker.policy)
+        return ranker.best(ask, without=(row,))
 
 
 def _size(ask: Ask) -> int:

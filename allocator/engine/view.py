@@ -7,6 +7,7 @@ the draft that made it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -148,6 +149,11 @@ class Layout:
     def rows_of(self, is_wanted: Callable[[Machine], bool]) -> Flags:
         """(rows,)"""
         return np.array([is_wanted(machine) for machine in self.machines], np.bool_)
+
+    def other_rows(self, name: str, wanted: str | None) -> Flags:
+        """(rows,): nodes whose `name` (an attribute) is another; made once for each."""
+        make = partial(self.rows_of, lambda machine: wanted not in (None, getattr(machine, name)))
+        return self.keep((name, wanted), make)
 
     def mig_table(self, ask: Ask) -> _MigTable:
         """How the ask is cut out of each sort of card."""
@@ -381,8 +387,8 @@ class View:
         layout = self.layout
         return [
             ("impossible_shape", np.full(layout.rows, not ask.is_possible)),
-            ("other_pool", layout.rows_of(lambda machine: ask.pool not in (None, machine.pool))),
-            ("other_site", layout.rows_of(lambda machine: ask.site not in (None, machine.site))),
+            ("other_pool", layout.other_rows("pool", ask.pool)),
+            ("other_site", layout.other_rows("site", ask.site)),
         ]
 
 

@@ -139,6 +139,16 @@ def test_a_lease_that_ends_before_the_ask_begins_need_not_move() -> None:
     assert Ranker(desk.draft.view(10, FOREVER), POLICY).best(devices(1, starts=10)) is not None
 
 
+def test_a_lease_goes_where_it_fits_for_its_own_time_only() -> None:
+    desk = Desk(2, 1)
+    assert desk.put(0, Ask(permille=300, mib=0, starts=0, ends=10))
+    assert desk.put(1, Ask(permille=900, mib=0, starts=10, ends=FOREVER))
+    plan = desk.room(devices(1))
+    assert plan is not None
+    assert [move.target for move in plan.moves] == [(UUID(int=200),)]
+    desk.carry_out(devices(1), plan)
+
+
 @st.composite
 def crowds(draw: st.DrawFn) -> tuple[Desk, Ask]:
     desk = Desk(draw(st.integers(2, 4)), draw(st.integers(1, 4)), cores=16_000)
