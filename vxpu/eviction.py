@@ -39,13 +39,17 @@ class Evictable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvictionRequest:
-    """What waits. `wish` begins when the victims are gone. `pairs` are owners with whom there was an eviction within
-    the protection time, `reclaims` those who use what is lent to them."""
+    """What waits: `count` times `wish`, each on a device of its own, all on one node.
+
+    `wish` begins when the victims are gone. `pairs` are owners with whom there was an eviction within the protection
+    time, `reclaims` those who use what is lent to them.
+    """
 
     owner: UUID
     rank: int
     waiting_since: datetime
     wish: Wish
+    count: int = 1
     evictions: int = 0
     pairs: frozenset[UUID] = frozenset()
     reclaims: frozenset[UUID] = frozenset()

@@ -8,6 +8,7 @@ the lease drains like every other, and only the agent's word makes it gone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -89,7 +90,10 @@ def _lock_all(lease_ids: Sequence[UUID]) -> list[Lease]:
 
 
 def _claim(request: EvictionRequest) -> preempt.Claim:
-    ask = ask_of(request.wish)
+    one = ask_of(request.wish)
+    ask = replace(  # the part of the host is each one's own
+        one, devices=request.count, cores_milli=request.count * one.cores_milli, host_mib=request.count * one.host_mib
+    )
     return preempt.Claim(
         owner=request.owner, rank=request.rank, waiting_since=to_instant(request.waiting_since), ask=ask,
         evictions=request.evictions, pairs=request.pairs, reclaims=request.reclaims,

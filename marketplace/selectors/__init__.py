@@ -143,8 +143,10 @@ def list_followed(*, now: datetime) -> QuerySet[Reservation]:
 
 
 def list_preemptible() -> QuerySet[Reservation]:
-    """Running, and bought as preemptible; oldest first."""
-    rows = Reservation.objects.filter(preemptible=True, state=ReservationState.ACTIVE, released_at__isnull=True)
+    """Running, and bought as preemptible; oldest first. Without a member the rest of a gang is of no use: none is."""
+    rows = Reservation.objects.filter(
+        preemptible=True, state=ReservationState.ACTIVE, released_at__isnull=True, gang__isnull=True
+    )
     return rows.order_by("created_at", "id")
 
 

@@ -31,15 +31,17 @@ from marketplace.services.wish import slice_of, wish_again
 from plumbing import db, outbox
 from plumbing.errors import DomainError
 from vxpu.eviction import Evictable, EvictionPlan, EvictionRequest
-from vxpu.market import Candidate, LeaseView
+from vxpu.market import Candidate, LeaseView, Wish
 from vxpu.slices import Period, dominant_permille
 
 S = ReservationState
 CLASSES = {Urgency.LOW: 0, Urgency.NORMAL: 1, Urgency.URGENT: 2}
 
 
-def evict_for(*, row: Reservation, now: datetime) -> bool:
-    """True: `row`, queued until now, is confirmed for the end of the notice. False: nobody was told anything."""
+def evict_for(*, rows: Sequence[Reservation], now: datetime) -> bool:
+    """True: `rows`, a wish or a gang that was queued until now, are confirmed for the end of the notice, a gang on one
+    node. False: nobody was told anything."""
+    row = rows[0]
     if row.changed_at + timedelta(seconds=settings.VXPU_PREEMPT_DELAY_S) > now:
         return False
     deadline = notice_end(now)
@@ -49,13 +51,13 @@ def evict_for(*, row: Reservation, now: datetime) -> bool:
     if not preemptible:
         return False
     victims = {one.lease_id: one for one in list_evictable(preemptible, now=now)}
-    request = _request(row, preemptible, deadline=deadline, now=now)
+    request = _request(rows, preemptible, deadline=deadline, now=now)
     plan = allocator.find_victims(request=request, evictable=victims.values(), rules=rules(), now=now)
     if plan is None:
         return False
     chosen = [victims[lease_id] for lease_id in plan.lease_ids]
     try:
-        return _evict(reservation_id=row.pk, request=request, plan=plan, victims=chosen, now=now)
+        return _evict(waiting=[one.pk for one in rows], request=request, plan=plan, victims=chosen, now=now)
     except (
         DomainError
     ):  # somebody was quicker, or a quota is full: all of it is rolled back, the next cycle looks again
@@ -93,11 +95,12 @@ def list_evictable(preemptible: Sequence[Reservation], *, now: datetime) -> list
 
 
 def _request(
-    row: Reservation, preemptible: Sequence[Reservation], *, deadline: datetime, now: datetime
+    rows: Sequence[Reservation], preemptible: Sequence[Reservation], *, deadline: datetime, now: datetime
 ) -> EvictionRequest:
+    row = rows[0]
     return EvictionRequest(
         owner=row.pk, rank=rank_of(row), waiting_since=row.changed_at, evictions=row.evictions,
-        wish=wish_again(row, period=_period_from(row, deadline)), pairs=pairs_of(row.pk, now=now),
+        wish=wish_again(row, period=_period_from(row, deadline)), count=len(rows), pairs=pairs_of(row.pk, now=now),
         reclaims=reclaims_of(row, preemptible, now=now),
     )  # fmt: skip
 
@@ -109,26 +112,33 @@ def _period_from(row: Reservation, start: datetime) -> Period:
 
 @db.transaction
 def _evict(
-    *, reservation_id: UUID, request: EvictionRequest, plan: EvictionPlan, victims: Sequence[Evictable], now: datetime
+    *,
+    waiting: Sequence[UUID],
+    request: EvictionRequest,
+    plan: EvictionPlan,
+    victims: Sequence[Evictable],
+    now: datetime,
 ) -> bool:
     wish = request.wish
-    seen = selectors.get_reservation(reservation_id=reservation_id)
+    seen = selectors.get_reservation(reservation_id=waiting[0])
     check_quota(
-        tenant_id=seen.tenant_id, project_id=seen.project_id, piece=wish.slice, period=wish.period, is_new=False
-    )
-    rows = _lock({reservation_id, *(victim.owner for victim in victims)})
-    row = rows.pop(reservation_id)
-    if row.state != S.QUEUED or not all(_is_running(rows[victim.owner], victim) for victim in victims):
+        tenant_id=seen.tenant_id, project_id=seen.project_id, piece=wish.slice, period=wish.period, is_new=False,
+        count=len(waiting),
+    )  # fmt: skip
+    rows = _lock({*waiting, *(victim.owner for victim in victims)})
+    wanted = [rows[one] for one in waiting]
+    is_waiting = all(row.state == S.QUEUED for row in wanted)
+    if not is_waiting or not all(_is_running(rows[victim.owner], victim) for victim in victims):
         return False
-    billing.authorize(account_id=row.account_id, now=now)
+    billing.authorize(account_id=seen.account_id, now=now)
     leases = allocator.give_notice(
         reasons={victim.lease_id: str(_reason(victim, request)) for victim in victims},
-        ends_at=wish.period.starts_at,
-        now=now,
-    )
+        ends_at=wish.period.starts_at, now=now,
+    )  # fmt: skip
     for lease in leases:
         _tell_victim(rows[lease.owner], lease=lease, request=request, victims=victims, now=now)
-    _take_the_place(row, request=request, plan=plan, now=now)
+    for row, device_id in zip(wanted, plan.device_ids, strict=True):
+        _take_the_place(row, device_id=device_id, node_id=plan.node_id, wish=wish, now=now)
     return True
 
 
@@ -163,12 +173,10 @@ def _tell_victim(
 
 
 @db.transaction_required
-def _take_the_place(row: Reservation, *, request: EvictionRequest, plan: EvictionPlan, now: datetime) -> None:
-    wish = request.wish
+def _take_the_place(row: Reservation, *, device_id: UUID, node_id: UUID, wish: Wish, now: datetime) -> None:
     lease = book_lease(
-        tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk,
-        wish=replace(wish, device_id=plan.device_ids[0]),
-        candidates=[Candidate(device_id=one, node_id=plan.node_id, score=0) for one in plan.device_ids], now=now,
+        tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk, wish=replace(wish, device_id=device_id),
+        candidates=[Candidate(device_id=device_id, node_id=node_id, score=0)], now=now,
     )  # fmt: skip
     device = allocator.get_device(device_id=lease.device_id)
     bound = take_lease(row, lease=lease, device=device)

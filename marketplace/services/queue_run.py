@@ -89,8 +89,8 @@ def _not_expired(rows: Sequence[Reservation], *, now: datetime) -> list[Reservat
 def _stand(run: _Run, group: Group, stands: dict[UUID, Standing]) -> None:
     stand = stands[group.id]
     if not stand.fits:
-        if len(group.rows) == 1 and group.id not in run.judged and preempt.evict_for(row=group.first, now=run.now):
-            run.placed[group.id] = 1
+        if group.id not in run.judged and preempt.evict_for(rows=group.rows, now=run.now):
+            run.placed[group.id] = len(group.rows)
         elif stand.kept:
             _judge_head(run, group)
         run.judged.add(group.id)

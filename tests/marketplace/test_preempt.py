@@ -11,9 +11,21 @@ from django.conf import settings
 from allocator import facade as allocator
 from billing.models import Charge
 from marketplace.models import EVERYWHERE, Eviction, Reservation, ReservationState
-from marketplace.services import cohorts, preempt_end, queue, quotas, reconcile, reconcile_device, release
-from tests.marketplace.factories import HOUR, MINUTE, NOON, Buyer, buy, fresh, lease_of, make_buyer, make_price
+from marketplace.services import cohorts, gang_orders, preempt_end, queue, quotas, reconcile, reconcile_device, release
+from tests.marketplace.factories import (
+    HOUR,
+    MINUTE,
+    NOON,
+    Buyer,
+    buy,
+    fresh,
+    lease_of,
+    make_buyer,
+    make_order,
+    make_price,
+)
 from tests.marketplace.node import Node, make_device
+from vxpu.ids import new_uuid
 from vxpu.market import LeaseView
 
 pytestmark = pytest.mark.usefixtures("system")
@@ -219,3 +231,21 @@ def test_who_lacks_of_its_own_takes_back_what_it_lent(node: Node) -> None:
     assert queue.place_queued(now=TOLD) == 1
     assert [fresh(row).state for row in (kept, taken, wish)] == [S.ACTIVE, S.PREEMPTING, S.CONFIRMED]
     assert [one.reason for one in Eviction.objects.all()] == ["reclaimed"]
+
+
+def test_a_gang_evicts_on_the_node_that_can_be_freed_and_on_no_other() -> None:
+    """Case of low work on every node: one node has a slice that stays, the other can be emptied."""
+    make_price()
+    mixed, low = (Node(now=NOON, devices=[make_device(), make_device()]) for _ in range(2))
+    buy(make_buyer(), **WHOLE, ends_at=NOON + DAY, device_id=mixed.device(0).id)
+    stays = run(mixed, device_id=mixed.device(1).id)
+    gone = [run(low, device_id=low.device(n).id) for n in (0, 1)]
+    order = make_order(make_buyer(), **WHOLE, starts_at=None, ends_at=ASKED + HOUR, queue=True)
+    wanted: dict[str, Any] = {"requested_by": new_uuid(), "actor": "user:test", "now": ASKED}
+    gang_orders.reserve_gang(order=order, count=3, together="node", **wanted)
+    two = gang_orders.reserve_gang(order=order, count=2, together="node", **wanted)
+    assert queue.place_queued(now=TOLD) == 2
+    assert [fresh(row).state for row in (stays, *gone)] == [S.ACTIVE, S.PREEMPTING, S.PREEMPTING]
+    rows = Reservation.objects.filter(gang_id=two.gang.pk)
+    assert {(row.state, row.starts_at) for row in rows} == {(S.CONFIRMED, GONE)}
+    assert {row.device_id for row in rows} == {low.device(n).id for n in (0, 1)}
