@@ -10,7 +10,7 @@ from allocator import facade as allocator
 from marketplace import locks
 from marketplace.models import Reservation, ReservationState
 from marketplace.services._transition import SYSTEM, amend, move
-from marketplace.services.news import tell_wait
+from marketplace.services.news import tell_wait, wait_of
 from plumbing import db
 from plumbing.errors import DomainError
 
@@ -43,8 +43,10 @@ def note_wait(seen: Reservation, told: Mapping[str, object]) -> None:
 def _write_wait(*, reservation_id: UUID, told: Mapping[str, object]) -> None:
     row = locks.lock_reservation(reservation_id=reservation_id)
     if row.state == ReservationState.QUEUED:
+        before = wait_of(row)
         amend(row, **told)
-        tell_wait(row)
+        if wait_of(row) != before:  # room that is kept is no news: it is the shop's affair
+            tell_wait(row)
 
 
 def main_constraint(refused: DomainError) -> str:

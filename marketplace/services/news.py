@@ -55,12 +55,12 @@ def queue_feed(tenant_id: UUID) -> str:
 
 def wait_of(row: Reservation) -> dict[str, object]:
     """What a queued wish waits for, and until when as far as can be told."""
-    estimate = row.estimated_start_at
+    told = {name: getattr(row, name) for name in ("estimated_start_at", "estimated_start_by", "next_try_at")}
     return {
         "reservation": encode("rsv", row.pk),
         "project": encode("prj", row.project_id),
         "waits_for": row.waits_for,
-        "estimated_start_at": None if estimate is None else estimate.isoformat(),
+        **{name: None if at is None else at.isoformat() for name, at in told.items()},
     }
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from config.sockets import TOPICS
-from marketplace.services import prices, queue
+from marketplace.models import EVERYWHERE
+from marketplace.services import estimate, extend, prices, queue
 from marketplace.services.news import events_feed, price_feed, queue_feed
 from plumbing.errors import Forbidden
 from plumbing.live.publish import stream_of
@@ -50,12 +51,14 @@ def test_a_wait_that_changes_is_told_once() -> None:
     make_price("3.20")
     Node(now=NOON)
     ada, bo = make_buyer(), make_buyer()
-    buy(ada, **WHOLE, ends_at=NOON + 2 * HOUR)
+    full = buy(ada, **WHOLE, ends_at=NOON + 2 * HOUR)
     row = buy(bo, **WHOLE, queue=True)
     for _ in range(2):
         queue.place_queued(now=NOON)
-    buy(ada, **WHOLE, starts_at=NOON + 2 * HOUR, ends_at=NOON + 3 * HOUR)
-    queue.place_queued(now=NOON)
+    extend.extend(reach=EVERYWHERE, reservation_id=full.pk, actor="user:test", now=NOON, ends_at=NOON + 3 * HOUR)
+    for _ in range(2):
+        queue.place_queued(now=NOON)
+        estimate.estimate_queue(now=NOON)
     (told,) = said(queue_feed(bo.tenant_id))
     assert (told["reservation"], told["estimated_start_at"]) == (
         encode("rsv", row.pk), (NOON + 3 * HOUR).isoformat(),
