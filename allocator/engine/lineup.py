@@ -85,13 +85,15 @@ class _Line:
         self._rankers: dict[tuple[int, int], Ranker] = {}
         self._heads: list[Ask] = []
         # Room only shrinks: what did not fit will not fit later on.
-        self._refused: set[tuple[Ask, ...]] = set()
+        self._refused: dict[tuple[Ask, ...], dict[str, int]] = {}
 
     def stand(self, one: Waiting) -> Stand:
         if one.asks not in self._refused and self._place(one):
             return Stand(id=one.id, fits=True, starts=one.asks[0].starts)
-        self._refused.add(one.asks)
-        counts = self._ranker(one.asks[0]).view.counts(one.asks[0]) or {"not_together": len(one.asks)}
+        if one.asks not in self._refused:
+            found = self._ranker(one.asks[0]).view.counts(one.asks[0])
+            self._refused[one.asks] = found or {"not_together": len(one.asks)}
+        counts = self._refused[one.asks]
         if any(competes(ask, head) for ask in one.asks for head in self._heads):
             return Stand(id=one.id, fits=False, counts=counts)
         kept = self._keep_clear(one)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 from uuid import UUID
 
@@ -20,6 +20,8 @@ from allocator.engine.lineup import Waiting, moved
 
 # A gang's members must agree on one start; so many rounds of "then all of you at the latest of these".
 ROUNDS = 8
+# The version of a card that was not looked at for a shape.
+UNSEEN = -1
 
 
 class Guesses(NamedTuple):
@@ -48,7 +50,8 @@ class _Board:
         self._cards = [_with_ends(card, guesses.ends) for card in fleet.cards]
         self._machines = {machine.node_id: _host_with_ends(machine, guesses.ends) for machine in fleet.machines}
         self._versions = [0] * len(self._cards)
-        # Of each shape the cards by start; an entry of an older version is a lower bound, for room only shrinks.
+        # Of each shape the cards by start. An entry of another version is a lower bound, for room only shrinks: it is
+        # looked at when it comes to the top, and most never do.
         self._heaps: dict[Ask, list[tuple[int, int, int]]] = {}
 
     def seat(self, one: Waiting) -> int | None:
@@ -89,9 +92,10 @@ class _Board:
     def _heap(self, ask: Ask) -> list[tuple[int, int, int]]:
         heap = self._heaps.get(ask)
         if heap is None:
-            heap = self._heaps[ask] = []
-            for index in range(len(self._cards)):
-                self._push(heap, ask, index)
+            cards = enumerate(self._cards)
+            bounds = [(_not_before(card, ask), index, UNSEEN) for index, card in cards if _is_of_sort(card, ask)]
+            heap = self._heaps[ask] = [entry for entry in bounds if entry[0] < FOREVER]
+            heapify(heap)
         return heap
 
     def _push(self, heap: list[tuple[int, int, int]], ask: Ask, index: int) -> None:
@@ -119,6 +123,22 @@ class _Board:
         for index, card in enumerate(self._cards):
             if card.node_id == node_id:
                 self._versions[index] += 1
+
+
+def _is_of_sort(card: Card, ask: Ask) -> bool:
+    """A quick no; the rest is found when the card is looked at."""
+    return (ask.kind is None or card.kind == ask.kind) and ask.device_id in {None, card.device_id}
+
+
+def _not_before(card: Card, ask: Ask) -> int:
+    """No start before this: what is taken at the wished start must go first, if the ask does not fit beside it."""
+    there = [piece for piece in card.taken if piece.starts <= ask.starts < piece.ends]
+    permille = sum(piece.permille for piece in there)
+    mib = sum(piece.mib for piece in there)
+    whole = bool(there) and (ask.whole or any(piece.whole for piece in there))
+    if whole or permille + ask.permille > card.permille or mib + ask.mib > card.mib:
+        return min((piece.ends for piece in there), default=ask.starts)
+    return ask.starts
 
 
 def _with_ends(card: Card, ends: Mapping[UUID, int]) -> Card:

@@ -19,8 +19,10 @@ from allocator.services._snapshot import ask_of, from_instant, to_instant
 from vxpu.market import FleetSize, GuessedEnds, KeptRoom, QueuedWish, Standing, StartEstimate
 from vxpu.slices import Period, Slice
 
-# So many looks at a card a replay costs; a large fleet with many shapes gets fewer replays, never none.
-LOOKS = 400_000
+# A replay costs a glance at each card for each shape of wish, and as much as 2,000 glances for each wish. A large fleet
+# with a long line gets fewer replays, never none.
+GLANCES = 3_000_000
+A_WISH = 2_000
 
 
 def line_up(*, queue: Sequence[QueuedWish], now: datetime) -> list[Standing]:
@@ -37,7 +39,7 @@ def estimate_starts(
         fleet = seen.draft.fleet()
     waiting = [_waiting(one) for one in queue]
     shapes = {replace(ask, starts=0) for one in waiting for ask in one.asks}
-    affordable = max(1, LOOKS // max(1, len(shapes) * len(fleet.cards)))
+    affordable = max(1, GLANCES // max(1, len(shapes) * len(fleet.cards) + A_WISH * len(waiting)))
     replays = [
         waiting_time.replay(fleet, waiting, guesses=_guesses(one, now=now)) for one in guesses[:affordable]
     ]  # fmt: skip

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from allocator.engine.draft import Draft
 from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, Taken, peak
 from allocator.engine.gang import Together
-from allocator.engine.lineup import Waiting, _Line, line_up
+from allocator.engine.later import earliest
+from allocator.engine.lineup import Waiting, _Line, line_up, moved
 from allocator.engine.waiting_time import Guesses, quantile, replay
 
 NONE = Guesses({}, {})
@@ -127,3 +128,17 @@ def test_gangs_are_replayed_as_one() -> None:
 def test_quantiles_count_never_as_the_latest(permille: int, wanted: int | None) -> None:
     assert quantile([3, 1, None, 2], permille) == wanted
     assert quantile([], permille) is None
+
+
+@settings(max_examples=60)
+@given(fleets, wishes)
+def test_a_replay_gives_each_wish_the_soonest_start_that_is_left(rows: Any, wanted: Any) -> None:
+    """Against the plain search, card by card."""
+    fleet = made(rows)
+    queue = [wait(n, permille, length, kind=kind) for n, (permille, length, kind) in enumerate(wanted, 1)]
+    draft = Draft.of(fleet)
+    for one, start in zip(queue, replay(fleet, queue, guesses=NONE), strict=True):
+        best = earliest(draft.fleet(), one.asks[0])
+        assert start == (None if best is None else best.starts)
+        if best is not None:
+            draft.place(best.card.device_id, moved(one.asks[0], best.starts), lease_id=one.id)
