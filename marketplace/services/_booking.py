@@ -110,9 +110,11 @@ def note_placement(
     device: DeviceView,
     now: datetime,
     candidates: Sequence[Candidate] = (),
-) -> None:
+) -> Placement:
     """Which lease on which device serves the reservation, and why that one: it is one of the candidates."""
-    placement_of(reservation, lease=lease, device=device, now=now, candidates=candidates).save(force_insert=True)
+    row = placement_of(reservation, lease=lease, device=device, now=now, candidates=candidates)
+    row.save(force_insert=True)
+    return row
 
 
 def placement_of(

@@ -12,17 +12,17 @@ from allocator.errors import DoesNotFit
 from billing import facade as billing
 from marketplace.errors import QuoteExpired, WrongPeriod
 from marketplace.events import ReservationConfirmed
-from marketplace.models import EVERYWHERE, Quote, Reach, Reservation, ReservationState
+from marketplace.models import EVERYWHERE, Placement, Quote, Reach, Reservation, ReservationState
 from marketplace.services import beside, queue, quote
 from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
 from marketplace.services._quota import check_quota
 from marketplace.services.evaluate import Evaluation, read_terms
 from marketplace.services.news import tell
-from marketplace.services.show import Shown, show_one
+from marketplace.services.show import Shown, show_booked, show_one
 from marketplace.services.wish import Order, refusal
 from plumbing import db, outbox
 from vxpu.ids import new_uuid
-from vxpu.market import Candidate
+from vxpu.market import Candidate, LeaseView
 
 # The snapshot may be stale by the time of booking; then it is taken anew, this many times in all.
 TRIES = 3
@@ -38,7 +38,7 @@ def reserve(
     """
     terms = read_terms(order=order, requested_by=requested_by, actor=actor, reach=reach, now=now, name=name)
     try:
-        return show_one(_place(terms=terms, now=now), now=now)
+        return show_booked(*_place(terms=terms, now=now), now=now)
     except DoesNotFit as error:
         if not order.queue:
             raise refusal(error) from error
@@ -53,7 +53,7 @@ def buy_quoted(
         terms = quote.terms_of(
             quote_id=quote_id, requested_by=requested_by, actor=actor, name=name, reach=reach, now=now
         )
-        return show_one(_place(terms=terms, now=now), now=now)
+        return show_booked(*_place(terms=terms, now=now), now=now)
     except QuoteExpired as error:
         error.fresh = _fresh(quote_id, requested_by=requested_by, actor=actor, reach=reach, now=now)
         raise
@@ -68,7 +68,7 @@ def _fresh(quote_id: UUID, *, requested_by: UUID, actor: str, reach: Reach, now:
         return None
 
 
-def _place(*, terms: Terms, now: datetime) -> Reservation:
+def _place(*, terms: Terms, now: datetime) -> tuple[Reservation, LeaseView, Placement]:
     for attempt in range(1, TRIES + 1):
         candidates = _candidates(terms, now=now)
         try:
@@ -106,7 +106,7 @@ def _the_same(candidates: Sequence[Candidate], *, quote_row: Quote) -> list[Cand
 
 
 @db.transaction
-def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Reservation:
+def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> tuple[Reservation, LeaseView, Placement]:
     order, wish = terms.order, terms.wish
     reservation_id = new_uuid()
     if terms.quote is not None:
@@ -128,6 +128,6 @@ def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> Re
     take_lease(reservation, lease=lease, device=device)
     reservation.save(force_insert=True)
     tell(reservation)
-    note_placement(reservation, lease=lease, device=device, now=now, candidates=candidates)
+    placement = note_placement(reservation, lease=lease, device=device, now=now, candidates=candidates)
     outbox.publish(ReservationConfirmed(tenant_id=order.tenant_id, reservation_id=reservation_id, at=now))
-    return reservation
+    return reservation, lease, placement

@@ -83,6 +83,12 @@ def show_one(row: Reservation, *, now: datetime) -> Shown:
     return show([row], now=now)[0]
 
 
+def show_booked(row: Reservation, lease: LeaseView, placement: Placement, *, now: datetime) -> Shown:
+    """What was booked just now: it has one placement, and nothing was charged."""
+    prices = _prices_for([row], {row.pk: [placement]}, now=now)
+    return _shown(row, lease, [placement], {}, prices, now=now)
+
+
 def _shown(
     row: Reservation,
     lease: LeaseView | None,
