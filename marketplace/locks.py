@@ -6,9 +6,11 @@ Quota rows are locked from the root down: cohorts, then the tenant's, then the p
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from uuid import UUID
 
+from django.db import connection
 from django.db.models import F
 
 from marketplace.errors import QuotaMoved
@@ -46,6 +48,19 @@ def lock_cohorts(*, cohort_ids: Sequence[UUID]) -> None:
 def _quota_rows(tenant_id: UUID) -> list[Quota]:
     found = Quota.objects.select_for_update().filter(tenant_id=tenant_id)
     return list(found.order_by(F("project_id").asc(nulls_first=True)))
+
+
+@contextmanager
+def alone(work: str) -> Iterator[None]:
+    """One run of this work at a time, over all processes; a process that dies lets go. Take it before any row."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(hashtext(%s))", [work])
+    try:
+        yield
+    finally:
+        if connection.is_usable():
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(hashtext(%s))", [work])
 
 
 @transaction_required

@@ -53,7 +53,12 @@ def watch(*, now: datetime) -> Replaced:
 
 
 def fail_over(*, now: datetime) -> Replaced:
-    """Place whoever has lost his lease. Harmless to repeat, and beside another run."""
+    """Place whoever has lost his lease. Harmless to repeat. One run at a time: two would want the same places."""
+    with locks.alone("vxpu.fail_over"):
+        return _fail_over(now=now)
+
+
+def _fail_over(*, now: datetime) -> Replaced:
     lost = _list_lost(now=now)
     waiting = {row.pk: row for row in lost if row.state not in {S.ENDING, S.PREEMPTING} and is_wanted(row, now=now)}
     others = [row for row in lost if row.pk not in waiting]
