@@ -30,7 +30,8 @@ NODES = [
     NodeShape(549, "G2", 8, 96, 384), NodeShape(387, "T4", 2, 104, 512), NodeShape(107, "P100", 2, 16, 120),
     NodeShape(39, "G3", 8, 128, 768), NodeShape(28, "V100M16", 4, 32, 128), NodeShape(22, "P100", 2, 64, 256),
     NodeShape(21, "V100M32", 8, 96, 768), NodeShape(19, "V100M16", 1, 8, 32), NodeShape(17, "T4", 4, 96, 384),
-    NodeShape(9, "V100M32", 4, 48, 368), NodeShape(8, "V100M16", 8, 64, 256), NodeShape(5, "P100", 2, 8, 60),
+    NodeShape(9, "V100M32", 4, 48, 368), NodeShape(8, "V100M16", 8, 64, 256), NodeShape(3, "P100", 1, 8, 60),
+    NodeShape(2, "P100", 2, 8, 60),
     NodeShape(2, "A10", 1, 128, 1024),
 ]  # fmt: skip
 
