@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.urls import path
 
-from allocator.api import exec_views, fleet_views, node_views, pool_views, views
+from allocator.api import exec_views, fleet_views, move_views, node_views, pool_views, views
 
 urlpatterns = [
     path("fleet", fleet_views.FleetView.as_view()),
@@ -24,6 +24,10 @@ urlpatterns = [
     path("nodes/<str:node>/drain", node_views.DrainNodeView.as_view()),
     path("nodes/<str:node>/undrain", node_views.UndrainNodeView.as_view()),
     path("nodes/<str:node>/events", node_views.NodeEventsView.as_view()),
+    path("move-plans", move_views.MovePlansView.as_view()),
+    path("move-plans/preview", move_views.RoomPreviewView.as_view()),
+    path("move-plans/<str:plan>", move_views.MovePlanView.as_view()),
+    path("move-plans/<str:plan>/cancel", move_views.CancelMovePlanView.as_view()),
     path("devices", views.DevicesView.as_view()),
     path("devices/<str:device>", views.DeviceView.as_view()),
     path("devices/<str:device>/calendar", views.CalendarView.as_view()),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -12,6 +13,9 @@ from allocator.models import MoveHold, MovePlan, Relocation
 from allocator.models.relocation import PLAN_OPEN, MovePlanKind, MovePlanState, RelocationState
 from plumbing.errors import NotFound
 from vxpu.market import MoveView, RoomView
+
+SWITCHED = (RelocationState.SWITCHED, RelocationState.DONE)
+GIVEN_UP = (RelocationState.CANCELLED, RelocationState.FAILED)
 
 
 def move_view_of(move: Relocation) -> MoveView:
@@ -71,6 +75,52 @@ def is_spare(*, lease_id: UUID) -> bool:
 def plans() -> QuerySet[MovePlan]:
     """For paging."""
     return MovePlan.objects.all()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanView:
+    """A plan, how far it is, and its moves in order (none in a list of plans)."""
+
+    id: UUID
+    kind: str
+    state: str
+    reason: str
+    started_by: str
+    node_id: UUID | None
+    owners: tuple[UUID, ...]
+    moves_total: int
+    moves_done: int
+    moves_failed: int
+    created_at: datetime
+    ended_at: datetime | None
+    end_reason: str
+    moves: tuple[MoveView, ...] = ()
+
+
+def plan_view(*, plan_id: UUID) -> PlanView:
+    """With its moves. Raises NotFound."""
+    rows = moves().filter(plan=get_plan(plan_id=plan_id)).order_by("position")
+    return replace(brief_of(get_plan(plan_id=plan_id)), moves=tuple(move_view_of(row) for row in rows))
+
+
+def brief_of(plan: MovePlan) -> PlanView:
+    """Without its moves."""
+    states = list(plan.moves.values_list("state", flat=True))
+    return PlanView(
+        id=plan.pk,
+        kind=plan.kind,
+        state=plan.state,
+        reason=plan.reason,
+        started_by=plan.started_by,
+        node_id=plan.node_id,
+        owners=tuple(UUID(one) for one in plan.owners),
+        moves_total=len(states),
+        moves_done=sum(state in SWITCHED for state in states),
+        moves_failed=sum(state in GIVEN_UP for state in states),
+        created_at=plan.created_at,
+        ended_at=plan.ended_at,
+        end_reason=plan.end_reason,
+    )
 
 
 def get_plan(*, plan_id: UUID) -> MovePlan:

@@ -13,7 +13,7 @@ from django.db import IntegrityError
 from django.db.models import F, Max
 
 from allocator.errors import MoveChanged, NothingToMove
-from allocator.models import Device, Lease, MovePlan, Relocation
+from allocator.models import Lease, MovePlan, Relocation
 from allocator.models.relocation import (
     DOUBLED,
     OPEN,
@@ -23,11 +23,14 @@ from allocator.models.relocation import (
     MovePlanState,
     RelocationState,
 )
+from allocator.selectors.devices import get_device
+from allocator.selectors.leases import get_lease
 from allocator.services import _kept, relocate
 from allocator.services._movable import states_mib
 from plumbing import db
 from plumbing.db import transaction_required
 from plumbing.errors import DomainError
+from vxpu.states import LeaseState
 
 P, S = MovePlanState, RelocationState
 STEPS_A_RUN = 8
@@ -81,10 +84,16 @@ def add_steps(*, plan: MovePlan, steps: Sequence[Step], now: datetime) -> None:
 @db.transaction
 def move_one(*, lease_id: UUID, device_id: UUID, reason: str, actor: str, now: datetime) -> UUID:
     """One lease to one device, by hand; the plan's id. Raises NotFound, NothingToMove."""
-    lease, device = Lease.objects.get(pk=lease_id), Device.objects.get(pk=device_id)
-    if lease.device_id == device.pk:
+    lease, device = get_lease(lease_id=lease_id), get_device(device_id=device_id)
+    if lease.device_id == device.id:
         raise NothingToMove("It is on that device.", suggestion="Name another one.")
-    step = Step(lease_id=lease.pk, to_device=device.pk)
+    if lease.pinned:
+        raise NothingToMove(
+            "Its device was asked for by name.", suggestion="Agree with the tenant, who can release it."
+        )
+    if lease.state != LeaseState.READY:
+        raise NothingToMove(f"The lease is {lease.state}.", suggestion="Only one that runs can be moved.")
+    step = Step(lease_id=lease.pk, to_device=device.id)
     return begin(kind=MovePlanKind.SINGLE, steps=[step], reason=reason, actor=actor, now=now).pk
 
 

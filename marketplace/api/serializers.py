@@ -103,6 +103,19 @@ class PreemptionSerializer(serializers.Serializer[Any]):
     ends_at = serializers.DateTimeField(source="evict_at")
 
 
+class MoveBriefSerializer(serializers.Serializer[Any]):
+    """It is to go on on another device. Until the switch it runs where it is, and price and times stay."""
+
+    state = serializers.ChoiceField(
+        ["preparing", "ready", "hooking"], help_text="The new slice is made; is ready; programs are asked to save."
+    )
+    reason = serializers.CharField()
+    to_device = TypedId("dev")
+    begun_at = serializers.DateTimeField(source="created_at")
+    hook_deadline = serializers.DateTimeField(allow_null=True, help_text="Until then the hook may save what there is.")
+    hook_result = serializers.CharField(help_text="ok, failed, timeout, none, silent; empty until it is known.")
+
+
 class ReservationSerializer(serializers.Serializer[Any]):
     """What was bought, when, at which price, and its live part. `ends_at` null is open-ended."""
 
@@ -139,6 +152,7 @@ class ReservationSerializer(serializers.Serializer[Any]):
     evictions = serializers.IntegerField(source="row.evictions", help_text="How often it was taken back.")
     checkpointed_at = serializers.DateTimeField(source="row.checkpointed_at", allow_null=True)
     created_at = serializers.DateTimeField(source="row.created_at")
+    move = MoveBriefSerializer(allow_null=True)
 
     @extend_schema_field(serializers.ChoiceField([kind.value for kind in DeviceKind], allow_null=True))
     def get_device_kind(self, shown: Any) -> str | None:

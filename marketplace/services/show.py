@@ -21,12 +21,13 @@ from marketplace.services._pricing import LONG_AGO, hourly
 from marketplace.services.position import Position, positions
 from marketplace.services.rate import is_unrated
 from marketplace.services.wish import slice_of
-from vxpu.market import LeaseView
+from vxpu.market import LeaseView, MoveView
 from vxpu.slices import dominant_permille
 from vxpu.states import LeaseState, Quality
 
 LISTED = "list_at_delivery"
 FIXED = "fixed_until"
+UNDECIDED = ("preparing", "ready", "hooking")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ class PriceTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """`lease` and `placement` are None until there is one, `position` unless it is queued."""
+    """`lease` and `placement` are None until there is one, `position` unless it is queued, `move` unless begun."""
 
     row: Reservation
     lease: LeaseView | None
@@ -58,6 +59,7 @@ class Shown:
     per_hour: Decimal | None
     cost: CostSoFar | None
     price_terms: PriceTerms
+    move: MoveView | None = None
 
 
 def show(rows: Sequence[Reservation], *, now: datetime) -> list[Shown]:
@@ -71,11 +73,12 @@ def show(rows: Sequence[Reservation], *, now: datetime) -> list[Shown]:
     charged = {found.source: found for found in billing.charged_so_far(sources=sources)} if sources else {}
     prices = _prices_for(rows, placements, now=now)
     places = positions(rows, now=now)
+    moves = {one.owner: one for one in allocator.list_moves(owners=owners, states=UNDECIDED)} if owners else {}
     shown = []
     for row in rows:
         lease = None if row.lease_id is None else leases.get(row.lease_id)
         seen = _shown(row, lease, placements[row.pk], charged, prices, now=now)
-        shown.append(replace(seen, position=places.get(row.pk)))
+        shown.append(replace(seen, position=places.get(row.pk), move=moves.get(row.pk)))
     return shown
 
 
