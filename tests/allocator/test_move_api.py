@@ -13,6 +13,7 @@ from tests.allocator.factories import MIB, Node
 from tests.allocator.test_service_api import clock, post, running
 from tests.identity.factories import Person, client_for, make_operator, make_tenant
 from vxpu.ids import encode
+from vxpu.market import LeaseView
 
 pytestmark = pytest.mark.usefixtures("system")
 PLANS = "/api/v1/move-plans"
@@ -77,7 +78,7 @@ def test_a_tenant_may_not_and_nonsense_is_named(ada: Person, operator: APIClient
     lease = running(node, ada)
     assert post(operator, PLANS, body(node, lease))[1]["code"] == "nothing_to_move"
     assert post(operator, PLANS, body(node, lease, lease="lse_01k2v7x9qefh8r8x5m3n1p0s4t"))[0] == 404
-    assert post(operator, PLANS, body(node, lease, reason=""))[0] == 422
-    assert post(operator, f"{PLANS}/preview", {"memory_mib": 0, "share_permille": 1001})[0] == 422
+    assert post(operator, PLANS, body(node, lease, reason=""))[0] == 400
+    assert post(operator, f"{PLANS}/preview", {"memory_mib": 0, "share_permille": 1001})[0] == 400
     assert operator.get(f"{PLANS}/mpl_01k2v7x9qefh8r8x5m3n1p0s4t").status_code == 404
     assert post(operator, f"{PLANS}/mpl_01k2v7x9qefh8r8x5m3n1p0s4t/cancel", {"reason": "x"})[0] == 404
