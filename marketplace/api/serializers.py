@@ -103,11 +103,14 @@ class PreemptionSerializer(serializers.Serializer[Any]):
     ends_at = serializers.DateTimeField(source="evict_at")
 
 
+MOVING_STATES = ("preparing", "ready", "hooking")
+
+
 class MoveBriefSerializer(serializers.Serializer[Any]):
     """It is to go on on another device. Until the switch it runs where it is, and price and times stay."""
 
     state = serializers.ChoiceField(
-        ["preparing", "ready", "hooking"], help_text="The new slice is made; is ready; programs are asked to save."
+        MOVING_STATES, help_text="The new slice is made; is ready; programs are asked to save."
     )
     reason = serializers.CharField()
     to_device = TypedId("dev")

@@ -35,8 +35,9 @@ export function noticeOf(reservation: Reservation): Notice | null {
   const { state, lease } = reservation;
   let name: string = state;
   if (state === "active") {
-    if (lease?.state !== "unreachable" && lease?.state !== "draining" && lease?.state !== "suspended") return null;
-    name = lease.state;
+    if (lease?.state === "unreachable" || lease?.state === "draining" || lease?.state === "suspended") name = lease.state;
+    else if (reservation.move) name = "relocating";
+    else return null;
   }
   if (state === "activating" && lease?.state === "unreachable") name = "unreachable";
   if (QUIET.has(name)) return null;
