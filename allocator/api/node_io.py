@@ -86,7 +86,7 @@ class CordonIn(StrictSerializer):
 class DrainIn(ReasonIn):
     at = Instant(required=False, default=None, allow_null=True, help_text="Now if absent.")
     move = serializers.BooleanField(
-        required=False, default=False, help_text="Move what runs there and can go elsewhere; the rest stays to its end."
+        required=False, help_text="Move what runs there and can go elsewhere; the rest stays to its end."
     )
 
 

@@ -640,6 +640,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/move-plans": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Plans of moves, those that have ended too. */
+        get: operations["list_move_plans"];
+        put?: never;
+        /** @description Move a running lease to a device. Reservation and price stay. 409 `nothing_to_move`: it cannot be now. */
+        post: operations["create_move_plan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/move-plans/{plan}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description One plan with its moves, in order. */
+        get: operations["get_move_plan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/move-plans/{plan}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description What has not switched stays where it is, and what is held is given back. Safe to repeat. */
+        post: operations["cancel_move_plan"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/move-plans/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** @description A dry run: whose leases would be moved to make room for such slices. Nothing is changed. */
+        post: operations["preview_room"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/nodes": {
         parameters: {
             query?: never;
@@ -1792,6 +1861,10 @@ export interface components {
             device: string;
             items: components["schemas"]["Taken"][];
         };
+        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        CancelPlanInRequest: {
+            reason: string;
+        };
         Card: {
             uuid: string;
             /** @description Empty if not readable. */
@@ -2262,11 +2335,8 @@ export interface components {
              * @description Now if absent.
              */
             at?: string | null;
-            /**
-             * @description Move what runs there and can go elsewhere; the rest stays to its end.
-             * @default false
-             */
-            move: boolean;
+            /** @description Move what runs there and can go elsewhere; the rest stays to its end. */
+            move?: boolean;
         };
         /**
          * @description * `none` - None
@@ -2927,6 +2997,152 @@ export interface components {
             /** @description So many more of it. */
             count: number;
         };
+        Move: {
+            /** @example lse_01k2v7x9qefh8r8x5m3n1p0s4t */
+            lease: string;
+            /**
+             * Format: uuid
+             * @description What the lease is for: a reservation's key. Names are not known here.
+             */
+            owner: string;
+            /** @example ten_01k2v7x9qefh8r8x5m3n1p0s4t */
+            tenant: string;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            from_device: string;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            to_device: string;
+            /** @description State to move: the most that was measured, else all it may have. */
+            cost_mib: number;
+            /** @example mov_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            state: components["schemas"]["RelocationState"];
+            /** @example lse_01k2v7x9qefh8r8x5m3n1p0s4t */
+            successor: string | null;
+            /** Format: date-time */
+            hook_deadline: string | null;
+            /** @description ok, failed, timeout, none, silent; empty until it is known. */
+            hook_result: string;
+            hook_detail: string;
+            /**
+             * Format: date-time
+             * @description From then on the new lease is delivered, until then the old one.
+             */
+            switched_at: string | null;
+            /** Format: date-time */
+            ended_at: string | null;
+            end_reason: string;
+        };
+        /** @description It is to go on on another device. Until the switch it runs where it is, and price and times stay. */
+        MoveBrief: {
+            /**
+             * @description The new slice is made; is ready; programs are asked to save.
+             *
+             *     * `preparing` - preparing
+             *     * `ready` - ready
+             *     * `hooking` - hooking
+             */
+            state: components["schemas"]["MovingState"];
+            reason: string;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            to_device: string;
+            /** Format: date-time */
+            begun_at: string;
+            /**
+             * Format: date-time
+             * @description Until then the hook may save what there is.
+             */
+            hook_deadline: string | null;
+            /** @description ok, failed, timeout, none, silent; empty until it is known. */
+            hook_result: string;
+        };
+        MovePlan: {
+            /** @example mpl_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            kind: components["schemas"]["MovePlanKind"];
+            state: components["schemas"]["MovePlanState"];
+            reason: string;
+            started_by: string;
+            /**
+             * @description What is emptied.
+             * @example nod_01k2v7x9qefh8r8x5m3n1p0s4t
+             */
+            node: string | null;
+            /** @description Whom room is made for. */
+            owners: string[];
+            moves_total: number;
+            /** @description Switched, or done. */
+            moves_done: number;
+            /** @description Failed or cancelled: those leases are where they were. */
+            moves_failed: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            end_reason: string;
+        };
+        MovePlanDetail: {
+            /** @example mpl_01k2v7x9qefh8r8x5m3n1p0s4t */
+            id: string;
+            kind: components["schemas"]["MovePlanKind"];
+            state: components["schemas"]["MovePlanState"];
+            reason: string;
+            started_by: string;
+            /**
+             * @description What is emptied.
+             * @example nod_01k2v7x9qefh8r8x5m3n1p0s4t
+             */
+            node: string | null;
+            /** @description Whom room is made for. */
+            owners: string[];
+            moves_total: number;
+            /** @description Switched, or done. */
+            moves_done: number;
+            /** @description Failed or cancelled: those leases are where they were. */
+            moves_failed: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            ended_at: string | null;
+            end_reason: string;
+            moves: components["schemas"]["Move"][];
+        };
+        /** @description One lease to one device. */
+        MovePlanInRequest: {
+            /** @example lse_01k2v7x9qefh8r8x5m3n1p0s4t */
+            lease: string;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            device: string;
+            reason: string;
+        };
+        /**
+         * @description * `room` - Room
+         *     * `drain` - Drain
+         *     * `consolidation` - Consolidation
+         *     * `single` - Single
+         * @enum {string}
+         */
+        MovePlanKind: "room" | "drain" | "consolidation" | "single";
+        MovePlanPage: {
+            items: components["schemas"]["MovePlan"][];
+            /** @description Cursor of the next page; null on the last. */
+            next: string | null;
+        };
+        /**
+         * @description * `running` - Running
+         *     * `cleared` - Cleared
+         *     * `done` - Done
+         *     * `cancelled` - Cancelled
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        MovePlanState: "running" | "cleared" | "done" | "cancelled" | "failed";
+        /**
+         * @description * `preparing` - preparing
+         *     * `ready` - ready
+         *     * `hooking` - hooking
+         * @enum {string}
+         */
+        MovingState: "preparing" | "ready" | "hooking";
         /** @description `first_token` is there for a user who was made with this request. */
         NewMember: {
             /** @example mem_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -3201,6 +3417,23 @@ export interface components {
             model: string;
             kind: components["schemas"]["DeviceKind"];
             simulated: boolean;
+        };
+        PlannedMove: {
+            /** @example lse_01k2v7x9qefh8r8x5m3n1p0s4t */
+            lease: string;
+            /**
+             * Format: uuid
+             * @description What the lease is for: a reservation's key. Names are not known here.
+             */
+            owner: string;
+            /** @example ten_01k2v7x9qefh8r8x5m3n1p0s4t */
+            tenant: string;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            from_device: string;
+            /** @example dev_01k2v7x9qefh8r8x5m3n1p0s4t */
+            to_device: string;
+            /** @description State to move: the most that was measured, else all it may have. */
+            cost_mib: number;
         };
         Pool: {
             name: string;
@@ -3671,6 +3904,18 @@ export interface components {
          * @enum {string}
          */
         ReleasedStatusEnum: "accepted" | "duplicate" | "conflict";
+        /**
+         * @description * `planned` - Planned
+         *     * `preparing` - Preparing
+         *     * `ready` - Ready
+         *     * `hooking` - Hooking
+         *     * `switched` - Switched
+         *     * `done` - Done
+         *     * `cancelled` - Cancelled
+         *     * `failed` - Failed
+         * @enum {string}
+         */
+        RelocationState: "planned" | "preparing" | "ready" | "hooking" | "switched" | "done" | "cancelled" | "failed";
         /** @description What was bought, when, at which price, and its live part. `ends_at` null is open-ended. */
         Reservation: {
             /** @example rsv_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -3725,6 +3970,7 @@ export interface components {
             checkpointed_at: string | null;
             /** Format: date-time */
             created_at: string;
+            move: components["schemas"]["MoveBrief"] | null;
         };
         /** @description One transition. */
         ReservationEvent: {
@@ -3854,6 +4100,36 @@ export interface components {
          * @enum {string}
          */
         Role: "tenant_admin" | "member" | "finance";
+        /** @description What room would be made for: `count` such slices on one node, each on a device of its own. */
+        RoomInRequest: {
+            /** Format: int64 */
+            memory_mib: number;
+            share_permille: number;
+            /**
+             * @description Whole devices, whatever the slice says.
+             * @default false
+             */
+            whole: boolean;
+            /** @default 1 */
+            count: number;
+            device_kind?: components["schemas"]["DeviceKind"];
+            pool?: string | null;
+            /** @description From now; none: open-ended. */
+            hours?: number | null;
+            /**
+             * @description At most so many.
+             * @default 8
+             */
+            moves: number;
+        };
+        /** @description Nothing was moved. Without moves `reason` says why there is no plan. */
+        RoomPreview: {
+            moves: components["schemas"]["PlannedMove"][];
+            /** @description Where the wish would be. */
+            devices: string[];
+            cost_mib: number;
+            reason: string;
+        };
         /** @description `reason` is what the rule saw: schedule, load_high, load_low, epoch. `code` is that of the refusal, or empty. */
         ScaleDecision: {
             /** @example scd_01k2v7x9qefh8r8x5m3n1p0s4t */
@@ -5640,6 +5916,169 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    list_move_plans: {
+        parameters: {
+            query?: {
+                /** @description `next` of the page before. */
+                cursor?: string;
+                /** @description 1 to 200; 50 if absent. */
+                limit?: number;
+                /** @description A column, `-` for descending; as the list says if absent. */
+                sort?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovePlanPage"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    create_move_plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MovePlanInRequest"];
+            };
+        };
+        responses: {
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovePlanDetail"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    get_move_plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                plan: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovePlanDetail"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    cancel_move_plan: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                plan: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["CancelPlanInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovePlanDetail"];
+                };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    preview_room: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RoomInRequest"];
+            };
+        };
+        responses: {
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RoomPreview"];
+                };
             };
             /** @description A problem document */
             default: {

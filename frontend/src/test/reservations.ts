@@ -52,6 +52,7 @@ export function makeReservation(over: Partial<Reservation> = {}): Reservation {
     price: { id: "prc_01k2v7x9qefh8r8x5m3n1p0s4t", unit_price: "1.5000000000", currency: "EUR", unit: "device-hour" },
     price_terms: { code: "list_at_delivery", until: null },
     quote: null,
+    move: null,
     amount_per_hour: "0.3750",
     cost_so_far: { amount: "0.1875", currency: "EUR", as_of: inSeconds(0), quality: "estimated" },
     queue: null,
