@@ -131,7 +131,7 @@ class DrainNodeView(_NodeDoor):
         """
         node_id, asked = path_id("nod", node), self.parsed(request, io.DrainIn)
         drain_node.drain(
-            node_id=node_id, reason=asked["reason"], at=asked["at"], move=asked["move"], **self.who(request)
+            node_id=node_id, reason=asked["reason"], at=asked["at"], move=asked.get("move", False), **self.who(request)
         )
         return self.shown(node_id)
 
