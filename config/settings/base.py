@@ -231,7 +231,7 @@ VXPU_LEARN_HALF_LIFE_DAYS = _env.integer("VXPU_LEARN_HALF_LIFE_DAYS", 7)
 # How many members a gang may have.
 VXPU_GANG_MOST = _env.integer("VXPU_GANG_MOST", 256)
 # How nodes without a pool are filled, and whether a wish may name another policy for them.
-VXPU_POLICY = _env.text("VXPU_POLICY", "binpack")
+VXPU_POLICY = _env.text("VXPU_POLICY", "fragmentation")
 VXPU_POLICY_OVERRIDE = _env.flag("VXPU_POLICY_OVERRIDE", default=True)
 VXPU_GRACE_S = _env.integer("VXPU_GRACE_S", 5)
 # A move of a running lease: how long the new slice may take to be ready, and a hook to save what there is.

@@ -116,7 +116,7 @@ def test_why_here_is_told_in_terms_that_add_up(ada: Buyer) -> None:
     node_of(2)
     made = ada.post("reservations", ada.body(cores_milli=0, models=["Test CPU"])).json()
     why = ada.get(f"reservations/{made['id']}/placement").json()
-    assert (why["policy"], why["fitted"], why["device"]["id"]) == ("binpack", 2, made["device"]["id"])
+    assert (why["policy"], why["fitted"], why["device"]["id"]) == ("fragmentation", 2, made["device"]["id"])
     assert sum(term["value"] for term in why["terms"]) == why["score"]
     assert why["text"].startswith("2 places fitted")
     full = {"memory_mib": 8192, "share_permille": 1000}
