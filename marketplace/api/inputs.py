@@ -39,16 +39,16 @@ class WishIn(StrictSerializer):
     pool = nullable(serializers.CharField, max_length=64)
     site = nullable(serializers.CharField, max_length=64, help_text="It must be there.")
     near = nullable(serializers.CharField, max_length=64, help_text="A site: the nearest one that has room is taken.")
-    cores_milli = WholeNumber(
-        required=False, default=0, min_value=0, max_value=10**9,
-        help_text="Thousandths of a processor core of the node beside the device.",
+    cores_milli = nullable(
+        WholeNumber, min_value=0, max_value=10**9,
+        help_text="Thousandths of a processor core of the node beside the device; none, if left out.",
     )  # fmt: skip
-    host_mib = WholeNumber(
-        required=False, default=0, min_value=0, max_value=2**40, help_text="Main memory of the node, MiB."
+    host_mib = nullable(
+        WholeNumber, min_value=0, max_value=2**40, help_text="Main memory of the node, MiB; none, if left out."
     )
-    copy_permille = WholeNumber(
-        required=False, default=0, min_value=0, max_value=1000,
-        help_text="Part of the link between device and host; 0 is what is left over.",
+    copy_permille = nullable(
+        WholeNumber, min_value=0, max_value=1000,
+        help_text="Part of the link between device and host; 0 (or left out) is what is left over.",
     )  # fmt: skip
     preemptible = nullable(
         serializers.BooleanField,

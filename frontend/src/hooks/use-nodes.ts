@@ -64,7 +64,9 @@ function send(change: NodeChange, node: string): Promise<Node> {
     case "undrain":
       return dataOf(api.POST("/api/v1/nodes/{node}/undrain", { params }));
     case "drain":
-      return dataOf(api.POST("/api/v1/nodes/{node}/drain", { params, body: { reason: change.reason, at: change.at } }));
+      return dataOf(
+        api.POST("/api/v1/nodes/{node}/drain", { params, body: { reason: change.reason, at: change.at, move: false } }),
+      );
     case "revoke":
       return dataOf(api.POST("/api/v1/nodes/{node}/revoke", { params, body: { reason: change.reason } }));
   }

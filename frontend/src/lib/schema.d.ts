@@ -2601,22 +2601,15 @@ export interface components {
             site?: string | null;
             /** @description A site: the nearest one that has room is taken. */
             near?: string | null;
-            /**
-             * @description Thousandths of a processor core of the node beside the device.
-             * @default 0
-             */
-            cores_milli: number;
+            /** @description Thousandths of a processor core of the node beside the device; none, if left out. */
+            cores_milli?: number | null;
             /**
              * Format: int64
-             * @description Main memory of the node, MiB.
-             * @default 0
+             * @description Main memory of the node, MiB; none, if left out.
              */
-            host_mib: number;
-            /**
-             * @description Part of the link between device and host; 0 is what is left over.
-             * @default 0
-             */
-            copy_permille: number;
+            host_mib?: number | null;
+            /** @description Part of the link between device and host; 0 (or left out) is what is left over. */
+            copy_permille?: number | null;
             /** @description It may be taken back for others, after a notice; then it waits again. No, if left out. */
             preemptible?: boolean | null;
             /** Format: date-time */
@@ -3816,22 +3809,15 @@ export interface components {
             site?: string | null;
             /** @description A site: the nearest one that has room is taken. */
             near?: string | null;
-            /**
-             * @description Thousandths of a processor core of the node beside the device.
-             * @default 0
-             */
-            cores_milli: number;
+            /** @description Thousandths of a processor core of the node beside the device; none, if left out. */
+            cores_milli?: number | null;
             /**
              * Format: int64
-             * @description Main memory of the node, MiB.
-             * @default 0
+             * @description Main memory of the node, MiB; none, if left out.
              */
-            host_mib: number;
-            /**
-             * @description Part of the link between device and host; 0 is what is left over.
-             * @default 0
-             */
-            copy_permille: number;
+            host_mib?: number | null;
+            /** @description Part of the link between device and host; 0 (or left out) is what is left over. */
+            copy_permille?: number | null;
             /** @description It may be taken back for others, after a notice; then it waits again. No, if left out. */
             preemptible?: boolean | null;
             /** Format: date-time */
@@ -4010,22 +3996,15 @@ export interface components {
             site?: string | null;
             /** @description A site: the nearest one that has room is taken. */
             near?: string | null;
-            /**
-             * @description Thousandths of a processor core of the node beside the device.
-             * @default 0
-             */
-            cores_milli: number;
+            /** @description Thousandths of a processor core of the node beside the device; none, if left out. */
+            cores_milli?: number | null;
             /**
              * Format: int64
-             * @description Main memory of the node, MiB.
-             * @default 0
+             * @description Main memory of the node, MiB; none, if left out.
              */
-            host_mib: number;
-            /**
-             * @description Part of the link between device and host; 0 is what is left over.
-             * @default 0
-             */
-            copy_permille: number;
+            host_mib?: number | null;
+            /** @description Part of the link between device and host; 0 (or left out) is what is left over. */
+            copy_permille?: number | null;
             /** @description It may be taken back for others, after a notice; then it waits again. No, if left out. */
             preemptible?: boolean | null;
             /** Format: date-time */
