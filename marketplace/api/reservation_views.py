@@ -124,7 +124,8 @@ def order_in(asked: dict[str, Any], principal: Principal, **more: Any) -> Order:
         tenant_id=principal.tenant_id, project_id=asked["project"], offer_id=asked["offer"],
         memory_mib=size.get("memory_mib"), share_permille=size.get("share_permille"), device_id=asked["device"],
         preemptible=bool(asked["preemptible"]), models=tuple(asked["models"]),
-        cores_milli=asked["cores_milli"] or 0, host_mib=asked["host_mib"] or 0, copy_permille=asked["copy_permille"] or 0,
+        cores_milli=asked["cores_milli"] or 0, host_mib=asked["host_mib"] or 0,
+        copy_permille=asked["copy_permille"] or 0,
         **{name: asked[name] for name in _AS_THEY_ARE}, **more,
     )  # fmt: skip
 
