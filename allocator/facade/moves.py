@@ -8,7 +8,7 @@ from uuid import UUID
 
 from allocator.facade.scope import whole_fleet
 from allocator.selectors import moves
-from allocator.services import make_room, move_plans, relocate
+from allocator.services import make_room, move_plans, relocate, run_moves
 from vxpu.market import MoveView, RoomView, Wish
 
 
@@ -28,6 +28,12 @@ def list_moves(*, owners: Iterable[UUID], states: Collection[str] = ()) -> list[
 def list_moves_to_switch() -> list[MoveView]:
     """Those whose new slice is ready and whose hook is answered, oldest first."""
     return [moves.move_view_of(move) for move in moves.list_ready()]
+
+
+@whole_fleet
+def let_moves_go_over(*, now: datetime) -> int:
+    """Moves whose old node fell silent and whose new slice is ready wait for nothing but the switch now."""
+    return run_moves.go_over(now=now)
 
 
 @whole_fleet

@@ -7,6 +7,9 @@ from datetime import datetime
 from allocator.models import MovePlan, Relocation
 from allocator.models.relocation import MovePlanKind, MovePlanState, RelocationState
 from allocator.services import consolidate, empty_node, move_plans, relocate
+from vxpu.states import LeaseState
+
+BEFORE_SWITCH = (RelocationState.PREPARING, RelocationState.READY, RelocationState.HOOKING)
 
 
 def run(*, now: datetime) -> int:
@@ -21,3 +24,15 @@ def run(*, now: datetime) -> int:
     for relocation_id in left.values_list("pk", flat=True):
         done += relocate.advance(relocation_id=relocation_id, now=now)
     return done
+
+
+def go_over(*, now: datetime) -> int:
+    """Moves whose old lease is silent or lost and whose new slice is ready: no hook is asked, the next step is the
+    switch. Returns the steps taken."""
+    ready = Relocation.objects.filter(
+        state__in=BEFORE_SWITCH,
+        lease__state__in=(LeaseState.UNREACHABLE, LeaseState.LOST),
+        successor__state=LeaseState.READY,
+    )
+    found = list(ready.order_by("pk").values_list("pk", flat=True))
+    return sum(relocate.advance(relocation_id=one, now=now) for one in found for _ in BEFORE_SWITCH)

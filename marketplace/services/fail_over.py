@@ -17,7 +17,7 @@ from django.db.models import Q
 from allocator import facade as allocator
 from marketplace import locks
 from marketplace.models import EVERYWHERE, Reservation, ReservationState
-from marketplace.services import follow, move_on
+from marketplace.services import follow, move_on, relocate
 from marketplace.services._relocation import LOST, WAITS, bind_all, give_all_up
 from marketplace.services.news import tell
 from marketplace.services.wish import slice_of, wish_again
@@ -55,6 +55,9 @@ def watch(*, now: datetime) -> Replaced:
 def fail_over(*, now: datetime) -> Replaced:
     """Place whoever has lost his lease. Harmless to repeat. One run at a time: two would want the same places."""
     with locks.alone("vxpu.fail_over"):
+        # Who was being moved, and whose new slice is ready, has his place already.
+        if allocator.let_moves_go_over(now=now):
+            relocate.switch_ready(now=now)
         return _fail_over(now=now)
 
 

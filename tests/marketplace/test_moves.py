@@ -10,12 +10,12 @@ import pytest
 from django.conf import settings
 
 from allocator import facade as allocator
-from allocator.models import MovePlan, Relocation
+from allocator.models import Lease, MovePlan, Relocation
 from allocator.services import move_plans, relocate, run_moves
 from billing import facade as billing
 from marketplace.models import EVERYWHERE, Reservation, ReservationEvent
+from marketplace.services import fail_over, queue, reconcile, release, resize
 from marketplace.services import make_room as room
-from marketplace.services import queue, reconcile, release, resize
 from marketplace.services import relocate as moving
 from marketplace.services.reconcile_device import reconcile_device
 from plumbing import db
@@ -184,6 +184,26 @@ def test_killed_between_any_two_steps_it_goes_on_where_it_was(fleet: Fleet) -> N
         assert "ready" in live
     assert list(dict.fromkeys(seen)) == ["preparing", "ready", "hooking", "switched", "done"]
     assert len(allocator.list_leases(owners=[fleet.row.pk])) == 2
+
+
+@db.transaction
+def lose(lease_id: UUID, *, seconds: float) -> None:
+    Lease.objects.filter(pk=lease_id).update(state="unreachable")
+    allocator.fence(lease_id=lease_id, reason="node lost", now=sec(seconds))
+
+
+def test_a_node_that_dies_in_the_middle_of_a_move_is_followed_by_the_slice_that_is_ready(fleet: Fleet) -> None:
+    fleet.plan()
+    fleet.tick(1)
+    for seconds in (2, 3):
+        fleet.new.beat(now=sec(seconds))
+    move = Relocation.objects.get()
+    lose(fleet.first_lease, seconds=4)
+    assert fail_over.fail_over(now=sec(5)).found == 0
+    row = fresh(fleet.row)
+    assert (row.lease_id, row.state) == (move.successor_id, "active")
+    assert Relocation.objects.get().state == "switched"
+    assert len(allocator.list_leases(owners=[row.pk])) == 2
 
 
 @pytest.fixture
