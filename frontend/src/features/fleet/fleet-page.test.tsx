@@ -76,7 +76,7 @@ describe("the fleet", () => {
     await user.type(within(dialog).getByRole("textbox", { name: /Reason/ }), "new fans");
     await user.click(confirm);
     await waitFor(() => expect(drains).toHaveLength(1));
-    expect(drains[0]?.body).toEqual({ reason: "new fans", at: null });
+    expect(drains[0]?.body).toEqual({ reason: "new fans", at: null, move: false });
   });
 
   it("does not let a tenant choose", async () => {
