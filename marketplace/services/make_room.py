@@ -134,6 +134,9 @@ def _begin_one(rows: Sequence[Reservation], *, now: datetime) -> None:
         allocator.start_room(wish=wish, owners=owners, tenant_id=rows[0].tenant_id, now=now)
     except allocator.NothingToMove:
         return  # it waits for what it waited for
+    except DomainError as error:  # such as a pool that is no more: that wish's trouble, the next may have its room
+        log.warning("Queued %s: no room is made: %s", rows[0].pk, error.detail)
+        return
     for row in rows:
         _note_waiting(reservation_id=row.pk)
 

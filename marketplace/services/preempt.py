@@ -9,7 +9,6 @@ line) is found again from the rows by the reconciler, whatever died meanwhile.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -175,7 +174,7 @@ def _tell_victim(
 @db.transaction_required
 def _take_the_place(row: Reservation, *, device_id: UUID, node_id: UUID, wish: Wish, now: datetime) -> None:
     lease = book_lease(
-        tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk, wish=replace(wish, device_id=device_id),
+        tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk, wish=wish,
         candidates=[Candidate(device_id=device_id, node_id=node_id, score=0)], now=now,
     )  # fmt: skip
     device = allocator.get_device(device_id=lease.device_id)

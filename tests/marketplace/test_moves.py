@@ -240,6 +240,13 @@ def test_a_wish_that_waits_has_room_made_and_nobody_passes_it(crowded: Fleet) ->
     assert MovePlan.objects.get().state == "done"
 
 
+def test_a_wish_for_a_pool_that_is_no_more_keeps_nobody_else_from_room(crowded: Fleet) -> None:
+    doomed, wish = wish_of(crowded), wish_of(crowded)
+    Reservation.objects.filter(pk=doomed.pk).update(pool="gone")
+    room.make_room(now=BEGUN)
+    assert (fresh(doomed).waits_for == "making_room", fresh(wish).waits_for) == (False, "making_room")
+
+
 def test_a_wish_that_is_taken_back_gives_the_room_back(crowded: Fleet) -> None:
     wish = wish_of(crowded)
     room.make_room(now=BEGUN)

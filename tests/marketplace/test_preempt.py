@@ -9,6 +9,7 @@ import pytest
 from django.conf import settings
 
 from allocator import facade as allocator
+from allocator.models import Lease
 from billing.models import Charge
 from marketplace.models import EVERYWHERE, Eviction, Reservation, ReservationState
 from marketplace.services import cohorts, gang_orders, preempt_end, queue, quotas, reconcile, reconcile_device, release
@@ -87,6 +88,13 @@ def test_a_wish_that_waited_is_booked_into_the_room_that_the_notice_makes(node: 
     assert (row.reservation_id, row.for_id, row.kind, row.reason) == (victim.pk, wish.pk, "noticed", "preempted")
     assert row.wasted_permille_s == 1000 * 20 * 60
     assert queue.place_queued(now=TOLD) == 0
+
+
+def test_the_place_that_it_was_given_is_not_a_device_that_it_asked_for(node: Node) -> None:
+    run(node)
+    wish = wait(device_id=None)
+    assert queue.place_queued(now=TOLD) == 1
+    assert Lease.objects.get(pk=lease_of(fresh(wish))).pinned is False
 
 
 def test_the_victim_goes_back_in_line_with_its_age_and_the_rest_of_its_time(node: Node) -> None:
