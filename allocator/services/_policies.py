@@ -25,12 +25,13 @@ LEARNER = "fragmentation"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolRule:
-    """How a pool is filled."""
+    """How a pool is filled. `learner` is the one policy of what it has learned, for every wish: searches for many
+    wishes at once keep scores by it."""
 
     name: str
     policy: str
     may_override: bool
-    lessons: Lessons
+    learner: Policy
     version: int = 0
 
     def allows(self, policy: str | None) -> bool:
@@ -40,7 +41,7 @@ class PoolRule:
         """Raises Invalid for a policy that there is not."""
         name = asked or self.policy
         if name == LEARNER:
-            return Fragmentation(self.lessons)
+            return self.learner
         try:
             return POLICIES[name]
         except KeyError as error:
@@ -81,7 +82,11 @@ def _rule(name: str, policy: str, learned: Mapping[str, PoolLessons], *, may_ove
     row = learned.get(name)
     lessons = Lessons() if row is None else lessons_of(row.lessons)
     return PoolRule(
-        name=name, policy=policy, may_override=may_override, lessons=lessons, version=0 if row is None else row.version
+        name=name,
+        policy=policy,
+        may_override=may_override,
+        learner=Fragmentation(lessons),
+        version=0 if row is None else row.version,
     )
 
 

@@ -37,6 +37,12 @@ def test_each_pool_is_filled_by_its_own_policy() -> None:
     assert (found.policy, found.fitted, sum(found.terms.values())) == ("spread", 2, found.score)
 
 
+def test_all_wishes_of_a_look_share_a_pools_policy_so_that_its_scores_are_kept() -> None:
+    with PICTURE.look(now=NOON) as seen:
+        rule = seen.rules.pools[""]
+        assert rule.policy_for(None) is rule.policy_for("fragmentation")
+
+
 def test_a_wish_chooses_the_policy_where_the_operator_lets_it() -> None:
     node = Node()
     make_pool("fixed")
