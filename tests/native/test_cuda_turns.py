@@ -26,7 +26,7 @@ def crowd(stage: Stage, *shares: int) -> list[Tenant]:
     return tenants
 
 
-@pytest.mark.parametrize(("shares", "times"), [((500, 500), 20), ((300, 700), 2), ((250,) * 4, 10)])
+@pytest.mark.parametrize(("shares", "times"), [((500, 500), 10), ((300, 700), 2), ((250,) * 4, 5)])
 def test_turns_keep_a_full_card_from_paging_all_the_time(
     make_stage: MakeStage, shares: tuple[int, ...], times: int
 ) -> None:
