@@ -53,7 +53,7 @@ quick: $(VENV)/.dev $(MODULES)  ## style, the pure rooms, the wire, the command 
 	@exec $(PY) -m tests.lanes quick
 
 soak: $(VENV)/.dev native-tests  ## the long form of every proof
-	@exec $(PY) -m tests.lanes soak
+	@exec $(PY) -m tests.lanes soak wild
 
 screenshots: $(VENV)/.dev native ui  ## every page of the console as a picture, in var/screenshots
 	@exec $(PY) -m tests.screenshots

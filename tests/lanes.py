@@ -31,6 +31,8 @@ LANES = {
     "alone": ["-m", "(stack or native) and not soak and not browser", *ALONE],
     "browser": ["-m", "browser and not soak", "tests/e2e/browser"],
     "soak": ["-m", "soak"],
+    # Every property with examples that nobody has seen.
+    "wild": ["-n", "2", "-m", "hypothesis and not soak", "--hypothesis-profile=wild"],
     # What one runs between two edits: the pure rooms, the wire, the command line, the house rules.
     "quick": ["-n", "2", "-x", "-m", "not stack and not native and not soak and not browser and not django_db", *PURE],
 }

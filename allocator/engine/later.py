@@ -95,15 +95,16 @@ def nearest_sizes(fleet: Fleet, ask: Ask) -> list[tuple[Size, Card]]:
 
 
 def _free(card: Card, ask: Ask) -> Room:
-    """Of a card that takes the smallest piece: what is left; of one that is cut, its largest profile with a place."""
+    """Of a card that takes the smallest piece: what is left; of one that is cut, the largest profile that goes there."""
     left = fit.room(card, ask.starts, ask.ends)
     if card.mig is None:
         return left
     layout = card.mig
     busy = fit.busy_slots(piece for piece in card.taken if piece.starts < ask.ends and ask.starts < piece.ends)
-    open_ones = [one for one in layout.profiles if choose(layout, one, busy) is not None]
+    within = [one for one in layout.profiles if one.permille <= left.permille and one.mib <= left.mib]
+    open_ones = [one for one in within if choose(layout, one, busy) is not None]
     largest = max(open_ones, key=lambda one: (one.permille, one.mib))
-    return Room(min(largest.permille, left.permille), min(largest.mib, left.mib))
+    return Room(largest.permille, largest.mib)
 
 
 def _smaller(left: Room, ask: Ask) -> Iterable[Size]:
