@@ -54,12 +54,15 @@ _FOUR = ((1, 1, (0, 1, 2, 3)), (2, 2, (0, 2)), (4, 4, (0,)))
 _FAMILIES = (
     (("A100", "H100", "H200", "B200", "GH200", "H20"), 7, 8, _SEVEN),
     (("A30",), 4, 4, _FOUR),
+    (("SIMULATED",), 7, 8, _SEVEN),  # native/fake/mig.c
 )
+# A card that is cut into nobody knows what: it is sold whole or not at all.
+UNKNOWN = MigLayout(0, ())
 
 
 @cache
 def layout_of(model: str, mib: int) -> MigLayout | None:
-    """How a card of that model with `mib` of memory to sell is cut; None for a model that is not known to be."""
+    """How a card of that model with `mib` of memory to sell is cut; None for a model of which that is not known."""
     words = set(model.upper().replace("-", " ").split())
     for names, compute, memory, shapes in _FAMILIES:
         if words & set(names):

@@ -13,7 +13,7 @@ from django.db.models import Q, QuerySet
 from psycopg.types.range import TimestamptzRange
 
 from allocator.engine.fleet import FOREVER, UNLIMITED, Ask, Card, Closed, Fleet, HostTaken, Machine, Taken, sort_key
-from allocator.engine.mig import Slots, layout_of
+from allocator.engine.mig import UNKNOWN, Slots, layout_of
 from allocator.models import Device, DeviceReading, Maintenance, Node, Segment
 from allocator.models.segment import ModeClass
 from allocator.selectors.devices import devices, is_online, reading_of
@@ -189,6 +189,6 @@ def card_of(
         model=device.model,
         health=health,
         unhealthy=health is not None and health < settings.VXPU_HEALTH_FLOOR,
-        mig=layout_of(device.model, device.capacity_mib) if cut else None,
+        mig=(layout_of(device.model, device.capacity_mib) or UNKNOWN) if cut else None,
         taken=tuple(sorted(taken, key=sort_key)),
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice, zip_longest
 from typing import Any
 from uuid import UUID
@@ -31,6 +33,8 @@ from vxpu.slices import Slice
 from vxpu.states import Isolation
 
 CANDIDATES = 8
+# Of a cut card that was refused for its start: how many others are tried.
+STARTS = 3
 
 _BOOK = "SELECT refusal, lapsed FROM allocator_book(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
@@ -108,9 +112,13 @@ def book(
     refusals: dict[str, int] = {}
     for candidate in candidates[:CANDIDATES]:
         lease_id = new_uuid()
-        refusal, lapsed = _ask_database(
-            lease_id, tenant_id=tenant_id, owner=owner, candidate=candidate, wish=wish, hold_until=hold_until, now=now
-        )  # fmt: skip
+        ask_for = partial(
+            _ask_database, lease_id, tenant_id=tenant_id, owner=owner, wish=wish, hold_until=hold_until, now=now
+        )
+        refusal, lapsed = ask_for(candidate=candidate)
+        for _ in range(STARTS):  # its device alone was named, or somebody was quicker with that start
+            if refusal == "mig_slot":
+                refusal, lapsed = ask_for(candidate=_with_slots(candidate, wish, now=now))
         if lapsed:
             announce_lapsed(lease_ids=lapsed, now=now, operator_tenant=operator_tenant)
         if refusal is None:
@@ -126,6 +134,21 @@ def book(
     if not error.data["constraints"]:  # it fits again in a later snapshot, but the tries are used up
         error.data["constraints"] = refusals
     raise error
+
+
+def _with_slots(candidate: Candidate, wish: Wish, *, now: datetime) -> Candidate:
+    """The same device with the smallest part that holds the wish, at a free start; as it was if there is none."""
+    ask = ask_of(wish)
+    with PICTURE.look(now=now) as seen:
+        if candidate.device_id not in seen.draft.layout.place_of:
+            return candidate
+        row, column = seen.draft.layout.place_of[candidate.device_id]
+        card = seen.draft.layout.cards[row][column]
+        size, slots = asked_size(card, ask), seen.draft.view(ask.starts, ask.ends).free_slots(row, column, ask)
+    if slots is None:
+        return candidate
+    piece = Slice(memory_mib=size.mib, share_permille=size.permille)
+    return replace(candidate, slice=piece, slots=(slots.start, slots.start + slots.length))
 
 
 def _ask_database(

@@ -34,7 +34,7 @@ RESIZABLE = (LeaseState.HELD, LeaseState.ASSIGNED, LeaseState.PREPARING, LeaseSt
 SECOND = timedelta(seconds=1)
 FENCES = (
     "segment_fits_device", "segment_fits_link", "segment_fits_host", "segment_slot_once", "segment_one_mode",
-    "segment_before_maintenance",
+    "segment_before_maintenance", "segment_shared_on_a_cut_card",
 )  # fmt: skip
 
 
