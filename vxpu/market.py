@@ -23,7 +23,8 @@ class Wish:
     pool's own, where the operator allows it. `models`: any of these device models (none: any). `near` is a site that
     it should be close to; `site` one that it must be in. `copy_permille` of the link between device and host (0: what
     is left), `cores_milli` thousandths of a core and `host_mib` of the node beside the device. `devices`: of so many
-    wishes on one node this is one; for those who learn from wishes, it changes nothing here.
+    wishes on one node this is one; for those who learn from wishes, it changes nothing here. `group` is the gang of
+    which it is one, `together` how near its members are to be: for whoever moves one of them later.
     """
 
     slice: Slice
@@ -40,6 +41,8 @@ class Wish:
     host_mib: int = 0
     copy_permille: int = 0
     devices: int = 1
+    group: UUID | None = None
+    together: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from allocator.api.serializers import SliceSerializer
 from allocator.models.maintenance import DrainState
 from allocator.models.node import NodeState
+from allocator.selectors.staying import STAYS
 from plumbing.api.fields import Instant, StrictSerializer, TypedId
+from vxpu.market import LeaseView
 from vxpu.states import DeviceKind, LeaseState
 
 
@@ -103,6 +106,17 @@ class AffectedLeaseSerializer(serializers.Serializer[Any]):
     slice = SliceSerializer()
     starts_at = serializers.DateTimeField(source="period.starts_at")
     ends_at = serializers.DateTimeField(source="period.ends_at", allow_null=True)
+    stays = serializers.SerializerMethodField()
+
+    @extend_schema_field(
+        {
+            "oneOf": [{"type": "string", "enum": list(STAYS)}, {"type": "null"}],
+            "description": "Why a drain with moves would leave it here; null: it would be moved, or it has not begun.",
+        }
+    )
+    def get_stays(self, lease: LeaseView) -> str | None:
+        found: str = self.context["stays"].get(lease.id, "")
+        return found or None
 
 
 class ImpactSerializer(serializers.Serializer[Any]):

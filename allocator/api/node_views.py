@@ -13,8 +13,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from allocator.api import node_io as io
-from allocator.selectors import impact, nodes
-from allocator.services import cordon, drain_node, enrol, standby
+from allocator.selectors import nodes
+from allocator.services import cordon, drain_impact, drain_node, enrol, standby
 from plumbing.api.ids import path_id
 from plumbing.api.pagination import PARAMETERS, Cursor, page_of
 from plumbing.api.permissions import IsOperator, scope
@@ -114,11 +114,11 @@ class NodeImpactView(DomainView):
 
     @extend_schema(operation_id="get_node_impact", tags=["nodes"], parameters=AT, responses=io.ImpactSerializer)
     def get(self, request: Request, node: str) -> Response:
-        """What a drain would touch: leases that reach beyond its beginning, running or booked."""
+        """What a drain would touch: leases that reach beyond its beginning, and why some that run would stay."""
         node_id, asked, now = path_id("nod", node), self.parsed_query(request, io.ImpactQuery), timezone.now()
         nodes.get_node(node_id=node_id, now=now)
-        found = impact.list_impact(node_id=node_id, at=asked["at"] or now, now=now)
-        return Response(io.ImpactSerializer(found).data)
+        found = drain_impact.foresee_drain(node_id=node_id, at=asked["at"] or now, now=now)
+        return Response(io.ImpactSerializer(found, context={"stays": found.stays}).data)
 
 
 class DrainNodeView(_NodeDoor):

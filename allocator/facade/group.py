@@ -33,11 +33,17 @@ def propose_gang(
 
 @whole_fleet
 def book_gang(
-    *, tenant_id: UUID, owners: Sequence[UUID], wish: Wish, candidates: Sequence[Candidate], now: datetime
+    *,
+    tenant_id: UUID,
+    owners: Sequence[UUID],
+    wish: Wish,
+    together: str,
+    candidates: Sequence[Candidate],
+    now: datetime,
 ) -> list[LeaseView]:
     """tx. One lease for each owner, each on its candidate, or none at all. Raises DoesNotFit."""
     leases = gangs.book_gang(
-        tenant_id=tenant_id, owners=owners, wish=wish, candidates=candidates, now=now,
+        tenant_id=tenant_id, owners=owners, wish=wish, together=together, candidates=candidates, now=now,
         operator_tenant=settings.VXPU_OPERATOR_TENANT,
     )  # fmt: skip
     return [lease_rows.view_of(lease) for lease in leases]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -16,12 +17,16 @@ from vxpu.market import LeaseView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImpactView:
-    """Leases that reach beyond `at`: those that have begun, and those that are booked for later, each by start."""
+    """Leases that reach beyond `at`: those that have begun, and those that are booked for later, each by start.
+
+    `stays` says of those that run why a drain with moves would leave one (`services/drain_impact.py`).
+    """
 
     node_id: UUID
     at: datetime
     running: tuple[LeaseView, ...]
     booked: tuple[LeaseView, ...]
+    stays: Mapping[UUID, str] = field(default_factory=dict)
 
     @property
     def affected_tenants(self) -> int:

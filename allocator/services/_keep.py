@@ -13,7 +13,7 @@ from uuid import UUID
 from django.conf import settings
 
 from allocator.errors import DoesNotFit
-from allocator.models import Device, Lease, MoveHold, MovePlan, Relocation
+from allocator.models import Device, Lease, MoveHold, MovePlan, Relocation, Segment
 from allocator.models.relocation import MovePlanKind, MovePlanState, RelocationState
 from allocator.services import place
 from plumbing import db
@@ -32,12 +32,25 @@ def keep_room(*, lease: Lease, now: datetime) -> None:
     move = moved.first()
     if move is not None and str(lease.device_id) in wish_json(move.plan)["devices"]:
         piece = Slice(memory_mib=lease.memory_mib, share_permille=lease.share_permille)
-        hold_piece(plan=move.plan, device=move.lease.device, piece=piece, whole=lease.whole, now=now)
+        left = Segment.objects.filter(lease=lease, slots__isnull=False).order_by("period").last()
+        slots = None if left is None or left.slots is None else (left.slots.lower, left.slots.upper)
+        hold_piece(plan=move.plan, device=move.lease.device, piece=piece, whole=lease.whole, slots=slots, now=now)
 
 
 @transaction_required
-def hold_piece(*, plan: MovePlan, device: Device, piece: Slice, whole: bool, now: datetime) -> bool:
-    """Whether it was there to be held. A later booking may be in the way of the piece's whole time; the end decides."""
+def hold_piece(
+    *,
+    plan: MovePlan,
+    device: Device,
+    piece: Slice,
+    whole: bool,
+    now: datetime,
+    slots: tuple[int, int] | None = None,
+) -> bool:
+    """Whether it was there to be held; on a card that is cut the very `slots` that came free.
+
+    A later booking may be in the way of the piece's whole time; the end decides.
+    """
     ends_at = ends_of(plan, now=plan.created_at)
     if ends_at is not None and ends_at <= now:
         return False
@@ -45,16 +58,28 @@ def hold_piece(*, plan: MovePlan, device: Device, piece: Slice, whole: bool, now
         slice=piece, period=Period(starts_at=now, ends_at=ends_at),
         isolation_at_least=Isolation.EXCLUSIVE if whole else None,
     )  # fmt: skip
-    held = hold(plan=plan, wish=wish, device=device, owner=plan.pk, tenant_id=plan.tenant_id, is_final=False, now=now)
+    held = hold(
+        plan=plan, wish=wish, device=device, owner=plan.pk, tenant_id=plan.tenant_id, is_final=False, now=now,
+        slots=slots,
+    )  # fmt: skip
     return held is not None
 
 
 @transaction_required
 def hold(
-    *, plan: MovePlan, wish: Wish, device: Device, owner: UUID, tenant_id: UUID, is_final: bool, now: datetime
+    *,
+    plan: MovePlan,
+    wish: Wish,
+    device: Device,
+    owner: UUID,
+    tenant_id: UUID,
+    is_final: bool,
+    now: datetime,
+    slots: tuple[int, int] | None = None,
 ) -> Lease | None:
     """A held lease of the plan's. None if the database refuses it."""
-    candidate = Candidate(device_id=device.pk, node_id=device.node_id, score=0)
+    piece = None if slots is None else wish.slice
+    candidate = Candidate(device_id=device.pk, node_id=device.node_id, score=0, slice=piece, slots=slots)
     try:
         with db.savepoint():
             lease = place.book(

@@ -13,9 +13,11 @@ from django.db.models import Count, Max, Q
 from allocator.engine.make_room import MoveCost
 from allocator.models import Lease, Relocation, Segment, UsageWindow
 from allocator.models.relocation import OPEN, RelocationState
+from allocator.selectors.staying import stays
+from allocator.services._elsewhere import NEAR
 from allocator.services._moving_wish import wish_of
 from allocator.services._snapshot import ask_of
-from vxpu.states import Isolation, LeaseState
+from vxpu.states import LeaseState
 
 DAY = timedelta(days=1)
 MEASURED = timedelta(hours=1)
@@ -26,14 +28,11 @@ def read_movable(
 ) -> dict[UUID, MoveCost]:
     """By lease. Of all nodes or of one; not of the tenants in `spared`. `owner` of a cost is the tenant.
 
-    Only what runs on a node that is heard, was not asked for on that very device or together with others, is on no card
-    that its hardware has cut, goes on for a while, and is in no other plan. Unless `whatever`, not of a tenant who had
-    his share today.
+    Only what no rule keeps (`selectors.staying`). Unless `whatever`, nobody who had his share of moves today, and no
+    member of a gang: only a drain looks where the others are.
     """
-    left = now + timedelta(seconds=settings.VXPU_MOVE_MIN_LEFT_S)
-    found = Lease.objects.select_related("device", "node__pool", "node__site").filter(
-        Q(ends_at__isnull=True) | Q(ends_at__gt=left), state=LeaseState.READY, pinned=False, node__is_online=True,
-    ).exclude(moves__state__in=OPEN).exclude(tenant_id__in=spared)  # fmt: skip
+    found = Lease.objects.select_related("device", "node__pool", "node__site").annotate(stays=stays(now=now))
+    found = found.filter(state=LeaseState.READY, stays="").exclude(tenant_id__in=spared)
     if node_id is not None:
         found = found.filter(node_id=node_id)
     if not whatever:
@@ -41,7 +40,8 @@ def read_movable(
             tenant for tenant, moved in moves_today(now=now).items() if moved >= settings.VXPU_MOVES_PER_TENANT_DAY
         ]
         found = found.exclude(tenant_id__in=tired)
-    leases = [lease for lease in found.order_by("pk") if lease.whole or lease.isolation != Isolation.EXCLUSIVE]
+        found = found.filter(Q(wanted__together__isnull=True) | ~Q(wanted__together__in=NEAR))
+    leases = list(found.order_by("pk"))
     pieces = _last_pieces(leases)
     states = states_mib(leases=leases, now=now)
     return {
@@ -50,7 +50,7 @@ def read_movable(
             state_mib=states[lease.pk],
         )
         for lease in leases
-        if lease.pk in pieces and pieces[lease.pk].slots is None and not _is_bound(lease)
+        if lease.pk in pieces
     }  # fmt: skip
 
 
@@ -79,11 +79,6 @@ def states_mib(*, leases: Collection[Lease], now: datetime) -> dict[UUID, int]:
         lease.pk: lease.memory_mib if (peak := found[lease.pk]) is None else min(peak, lease.memory_mib)
         for lease in leases
     }
-
-
-def _is_bound(lease: Lease) -> bool:
-    """One of several that are together on one node: alone it would leave the others."""
-    return int((lease.wanted or {}).get("devices") or 1) > 1
 
 
 def _last_pieces(leases: Collection[Lease]) -> dict[UUID, Segment]:

@@ -8,14 +8,13 @@ from uuid import UUID
 from django.db.models import Count
 
 from allocator.engine.make_room import MoveCost
-from allocator.errors import DoesNotFit
 from allocator.models import Lease, MovePlan, Node
 from allocator.models.lease import LIVE
 from allocator.models.relocation import DOUBLED, PLAN_OPEN, MovePlanKind, MovePlanState, RelocationState
 from allocator.selectors.maintenance import find_open
-from allocator.services import move_plans, place
+from allocator.services import move_plans
+from allocator.services._elsewhere import find_elsewhere
 from allocator.services._movable import read_movable
-from allocator.services._moving_wish import wish_of
 from plumbing import db
 from plumbing.db import transaction_required
 
@@ -65,24 +64,20 @@ def _steps(plan: MovePlan, *, limit: int, now: datetime) -> list[move_plans.Step
     found = read_movable(now=now, node_id=plan.node_id, whatever=True)
     order = sorted(found, key=lambda one: (-_size(found[one]), one))
     steps: list[move_plans.Step] = []
+    gangs: set[str] = set()  # one member at a time: where it goes counts for the next
     for lease_id in order:
         if lease_id not in tired and len(steps) < limit:
-            step = _step(lease_id, now=now)
-            steps += [] if step is None else [step]
+            lease = Lease.objects.select_related("device", "node__pool", "node__site").get(pk=lease_id)
+            gang = (lease.wanted or {}).get("group", str(lease_id))
+            best = None if gang in gangs else find_elsewhere(lease=lease, now=now)
+            if best is not None:
+                gangs.add(gang)
+                steps.append(move_plans.Step(lease_id=lease_id, to_device=best.device_id))
     return steps
 
 
 def _size(cost: MoveCost) -> int:
     return 1000 if cost.ask.whole else cost.ask.permille
-
-
-def _step(lease_id: UUID, *, now: datetime) -> move_plans.Step | None:
-    lease = Lease.objects.select_related("device", "node__pool", "node__site").get(pk=lease_id)
-    try:
-        best = place.propose(wish=wish_of(lease, now=now), now=now)[0]
-    except DoesNotFit:
-        return None
-    return None if best.node_id == lease.node_id else move_plans.Step(lease_id=lease_id, to_device=best.device_id)
 
 
 @db.transaction

@@ -99,14 +99,18 @@ def book_gang(
     tenant_id: UUID,
     owners: Sequence[UUID],
     wish: Wish,
+    together: str,
     candidates: Sequence[Candidate],
     now: datetime,
     operator_tenant: UUID,
 ) -> list[Lease]:
     """One lease for each owner on the candidate of the same place in the list, or none. Raises DoesNotFit.
 
+    Each remembers its gang and how near it is to be to the others.
+
     All devices are locked first, by ascending id, then their hosts by ascending node: groups that cross wait in a line.
     """
+    wish = replace(wish, group=new_uuid(), together=str(Together(together)))
     with_hosts = bool(wish.cores_milli or wish.host_mib)
     with db.savepoint():
         with connection.cursor() as cursor:

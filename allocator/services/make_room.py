@@ -185,7 +185,7 @@ def _hold_what_is_free(plan: MovePlan, drafted: _Drafted, now: datetime) -> None
         freed = [piece for piece in card.taken if piece.lease_id in leaving]
         permille = (card.permille if ask.whole else ask.permille) - sum(piece.permille for piece in freed)
         mib = (card.mib if ask.whole else ask.mib) - sum(piece.mib for piece in freed)
-        if permille <= 0 and mib <= 0:
+        if (permille <= 0 and mib <= 0) or (freed and card.mig is not None):  # a cut card's rest is no part by itself
             continue
         piece = Slice(memory_mib=max(mib, 1), share_permille=max(permille, 1))
         whole = ask.whole and not freed

@@ -13,7 +13,7 @@ from django.db import IntegrityError
 from django.db.models import F, Max
 
 from allocator.errors import MoveChanged, NothingToMove
-from allocator.models import Lease, MovePlan, Relocation
+from allocator.models import Device, Lease, MovePlan, Relocation
 from allocator.models.relocation import (
     DOUBLED,
     OPEN,
@@ -25,7 +25,9 @@ from allocator.models.relocation import (
 )
 from allocator.selectors.devices import get_device
 from allocator.selectors.leases import get_lease
+from allocator.selectors.staying import why_it_stays
 from allocator.services import _kept, relocate
+from allocator.services._elsewhere import breaks_gang
 from allocator.services._movable import states_mib
 from plumbing import db
 from plumbing.db import transaction_required
@@ -34,6 +36,11 @@ from vxpu.states import LeaseState
 
 P, S = MovePlanState, RelocationState
 STEPS_A_RUN = 8
+# Reasons to stay that stand against an operator's word as well: the fact, and the way on.
+HELD_BACK = {
+    "pinned": ("Its device was asked for by name.", "Agree with the tenant, who can release it."),
+    "together": ("It is one of several that are together on a node.", "Agree with the tenant, who can release them."),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,12 +94,14 @@ def move_one(*, lease_id: UUID, device_id: UUID, reason: str, actor: str, now: d
     lease, device = get_lease(lease_id=lease_id), get_device(device_id=device_id)
     if lease.device_id == device.id:
         raise NothingToMove("It is on that device.", suggestion="Name another one.")
-    if lease.pinned:
-        raise NothingToMove(
-            "Its device was asked for by name.", suggestion="Agree with the tenant, who can release it."
-        )
+    why = why_it_stays(lease=lease, now=now)
+    if why in HELD_BACK:
+        fact, way_on = HELD_BACK[why]
+        raise NothingToMove(fact, suggestion=way_on)
     if lease.state != LeaseState.READY:
         raise NothingToMove(f"The lease is {lease.state}.", suggestion="Only one that runs can be moved.")
+    if breaks_gang(lease=lease, device=Device.objects.select_related("node__site").get(pk=device.id)):
+        raise NothingToMove("It would leave the others of its gang.", suggestion="Take a device that keeps them near.")
     step = Step(lease_id=lease.pk, to_device=device.id)
     return begin(kind=MovePlanKind.SINGLE, steps=[step], reason=reason, actor=actor, now=now).pk
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -10,12 +10,14 @@ from itertools import islice, zip_longest
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 from django.db import connection
 from psycopg.types.json import Jsonb
 from psycopg.types.range import Int4Range, TimestamptzRange
 
+from allocator.engine.books import Ints
 from allocator.engine.fit import asked_size
-from allocator.engine.fleet import Ask, Fleet
+from allocator.engine.fleet import Ask, Fleet, Machine
 from allocator.engine.search import Ranker
 from allocator.engine.view import View
 from allocator.events import CapacityFreed, DesiredChanged, LeaseEnded
@@ -39,16 +41,26 @@ STARTS = 3
 _BOOK = "SELECT refusal, lapsed FROM allocator_book(%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
 
 
-def propose(*, wish: Wish, now: datetime, kept: Sequence[KeptRoom] = ()) -> list[Candidate]:
-    """The best devices for the wish beside rooms that are `kept` for others, best first, at most 8. Raises DoesNotFit
-    with the reasons and the ways, PolicyNotAllowed, Invalid for a policy or a pool that there is not.
+def propose(
+    *,
+    wish: Wish,
+    now: datetime,
+    kept: Sequence[KeptRoom] = (),
+    only: Callable[[Machine], bool] | None = None,
+    limit: int = CANDIDATES,
+) -> list[Candidate]:
+    """The best devices for the wish beside rooms that are `kept` for others, best first, at most `limit`; of nodes that
+    `only` lets pass. Raises DoesNotFit with the reasons and the ways, PolicyNotAllowed, Invalid for a policy or a pool
+    that there is not.
 
     No lock is taken: only `book` decides.
     """
     ask = ask_of(wish)
     with PICTURE.look(now=now) as seen:
         keep_clear(seen.draft, kept)
-        found = list(islice(_ranked(seen, ask, wish), CANDIDATES))
+        machines = seen.draft.layout.machines
+        within = None if only is None else np.array([row for row, one in enumerate(machines) if only(one)], np.int64)
+        found = list(islice(_ranked(seen, ask, wish, within, limit), limit))
         if found:
             return found
         raise no_room(fleet=_fleet_for(seen, wish), ask=ask)
@@ -70,12 +82,12 @@ def count_places(view: View, ask: Ask) -> int:
     return int(fits[takes].sum())
 
 
-def _ranked(seen: Seen, ask: Ask, wish: Wish) -> Iterator[Candidate]:
+def _ranked(seen: Seen, ask: Ask, wish: Wish, within: Ints | None, limit: int) -> Iterator[Candidate]:
     for part, rule in parts_of(seen.draft, ask, wish, seen.rules):
         policy = rule.policy_for(wish.policy)
         view = seen.draft.view(part.starts, part.ends)
         ranker = Ranker(view, policy)
-        best = ranker.rank(part, limit=CANDIDATES)
+        best = ranker.rank(part, limit=limit, within=within)
         fitted = count_places(view, part) if best else 0
         for place, following in zip_longest(best, best[1:]):
             row, column = place.row, place.columns[0]
@@ -180,6 +192,7 @@ def wanted_of(wish: Wish) -> dict[str, Any]:
     found = {
         "kind": wish.device_kind, "models": list(wish.models), "pool": wish.pool, "site": wish.site, "near": wish.near,
         "isolation": wish.isolation_at_least, "policy": wish.policy, "devices": wish.devices,
+        "group": None if wish.group is None else str(wish.group), "together": wish.together,
     }  # fmt: skip
     return {name: value for name, value in found.items() if value}
 

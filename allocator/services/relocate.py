@@ -21,6 +21,7 @@ from allocator.models.relocation import OPEN, RelocationState
 from allocator.services import place
 from allocator.services import release as releasing
 from allocator.services._dirty import mark_dirty
+from allocator.services._elsewhere import breaks_gang
 from allocator.services._end import desired_changed, drain
 from allocator.services._move import note
 from allocator.services._moving import ENDED, GO_ON, change_move, give_up
@@ -53,10 +54,12 @@ def advance(*, relocation_id: UUID, now: datetime) -> bool:
 @db.transaction
 def _prepare(relocation_id: UUID, now: datetime) -> bool:
     """PLANNED -> PREPARING: the same size booked and assigned on the new device, for the same owner."""
-    seen = Relocation.objects.select_related("lease", "to_device__node").get(pk=relocation_id)
+    seen = Relocation.objects.select_related("lease__node__site", "to_device__node__site").get(pk=relocation_id)
     target = seen.to_device
     if target.node.cordoned_at is not None:
         raise CannotMove("the new device's node is cordoned")
+    if breaks_gang(lease=seen.lease, device=target):
+        raise CannotMove("it would leave the others of its gang")
     candidate = Candidate(device_id=target.pk, node_id=target.node_id, score=0)
     try:
         successor = place.book(
@@ -71,6 +74,8 @@ def _prepare(relocation_id: UUID, now: datetime) -> bool:
         raise CannotMove(f"the lease is {old.state}")
     if (old.memory_mib, old.share_permille) != (seen.lease.memory_mib, seen.lease.share_permille):
         raise MoveChanged("It was resized just now.")
+    if (successor.memory_mib, successor.share_permille) != (old.memory_mib, old.share_permille):
+        raise CannotMove("the new device would cut it another size")
     Lease.objects.filter(pk=successor.pk).update(wanted=old.wanted)
     change_move(move=move, to=S.PREPARING, now=now, successor=successor)
     note(lease=old, from_state=old.state, actor=ACTOR, reason=f"move begun: to device {target.key}", now=now)

@@ -46,8 +46,9 @@ def place_gang(*, gang_id: UUID, now: datetime, kept: Sequence[KeptRoom] = ()) -
     gang = gangs.get_gang(gang_id=gang_id)
     candidates = allocator.propose_gang(wish=wish, count=len(rows), together=gang.together, now=now, kept=kept)
     leases = allocator.book_gang(
-        tenant_id=first.tenant_id, owners=[row.pk for row in rows], wish=wish, candidates=candidates, now=now
-    )
+        tenant_id=first.tenant_id, owners=[row.pk for row in rows], wish=wish, together=gang.together,
+        candidates=candidates, now=now,
+    )  # fmt: skip
     for rank, (row, lease, device, candidate) in enumerate(in_rank_order(rows, leases, candidates)):
         check_larger(row, lease)
         bound = take_lease(row, lease=lease, device=device)
@@ -81,8 +82,9 @@ def book_gang(*, terms: Terms, gang: Gang, candidates: Sequence[Candidate], now:
     for row in rows:
         row.id = new_uuid()
     leases = allocator.book_gang(
-        tenant_id=order.tenant_id, owners=[row.pk for row in rows], wish=wish, candidates=candidates, now=now
-    )
+        tenant_id=order.tenant_id, owners=[row.pk for row in rows], wish=wish, together=gang.together,
+        candidates=candidates, now=now,
+    )  # fmt: skip
     gang.save(force_insert=True)
     ranked = in_rank_order(rows, leases, candidates)
     for rank, (row, lease, device, candidate) in enumerate(ranked):

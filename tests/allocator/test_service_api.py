@@ -84,6 +84,7 @@ def test_the_impact_names_leases_and_tenants_by_id(operator: APIClient, ada: Per
     assert [row["lease"] for row in body["reservations_future"]] == [encode("lse", later.id)]
     row = body["leases"][0]
     assert (row["state"], row["slice"]["share_permille"], row["ends_at"]) == ("ready", 250, None)
+    assert (row["stays"], body["reservations_future"][0]["stays"]) == ("no_room", None)
     assert (row["tenant"], body["affected_tenants"]) == (encode("ten", ada.tenant_id), 1)
 
 

@@ -35,7 +35,7 @@ def book_on(places: Sequence[Candidate]) -> list[LeaseView]:
     """Without a search, in the order given: the database alone decides."""
     wish = make_wish(memory_mib=4096, share_permille=600, cores_milli=100)
     owners = [new_uuid() for _ in places]
-    return facade.book_gang(tenant_id=TENANT, owners=owners, wish=wish, candidates=places, now=NOON)
+    return facade.book_gang(tenant_id=TENANT, owners=owners, wish=wish, together="devices", candidates=places, now=NOON)
 
 
 @pytest.mark.parametrize("isolation", LEVELS)

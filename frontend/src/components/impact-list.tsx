@@ -34,6 +34,7 @@ export function ImpactList({ impacts }: { impacts: readonly Impact[] }) {
               <th className={classes.end}>{t("nodes.size")}</th>
               <th>{t("nodes.starts")}</th>
               <th>{t("nodes.ends")}</th>
+              <th>{t("nodes.by_a_move")}</th>
             </tr>
           </thead>
           <tbody>
@@ -57,6 +58,7 @@ export function ImpactList({ impacts }: { impacts: readonly Impact[] }) {
                 <td>
                   <When at={row.ends_at} none={t("common.open_end")} />
                 </td>
+                <td>{t(`nodes.stays.${row.stays ?? "moves"}`)}</td>
               </tr>
             ))}
           </tbody>

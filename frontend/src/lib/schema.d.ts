@@ -807,7 +807,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** @description What a drain would touch: leases that reach beyond its beginning, running or booked. */
+        /** @description What a drain would touch: leases that reach beyond its beginning, and why some that run would stay. */
         get: operations["get_node_impact"];
         put?: never;
         post?: never;
@@ -1770,6 +1770,8 @@ export interface components {
             starts_at: string;
             /** Format: date-time */
             ends_at: string | null;
+            /** @description Why a drain with moves would leave it here; null: it would be moved, or it has not begun. */
+            readonly stays: ("moving" | "not_running" | "node_offline" | "pinned" | "together" | "whole_card" | "ends_soon" | "no_room") | null;
         };
         /** @description The price shown at the purchase. Time is charged at the price that is valid when it is delivered. */
         AgreedPrice: {

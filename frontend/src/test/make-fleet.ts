@@ -94,6 +94,7 @@ export function makeImpact(over: Partial<Schema<"Impact">> = {}): Schema<"Impact
     slice: { memory_mib: 20_480, share_permille: 250 },
     starts_at: READ_AT,
     ends_at: null,
+    stays: null,
   };
   return { node: NODE_IDS[0], at: READ_AT, leases: [row], reservations_future: [], affected_tenants: 1, ...over };
 }
