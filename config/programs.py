@@ -52,6 +52,31 @@ class Service:
 
 
 @dataclass(frozen=True, slots=True)
+class AgentHome:
+    """The folders of one agent of a stack below `var`; `name` is its service's as well."""
+
+    var: Path
+    name: str
+
+    @property
+    def state(self) -> Path:
+        return self.var / self.name
+
+    @property
+    def run(self) -> Path:
+        """Sockets and regions: a short path, as a socket's may have 107 bytes; no two agents of a machine share one."""
+        mark = hashlib.sha256(bytes(self.state)).hexdigest()[:8]
+        if os.geteuid() == 0:
+            return Path("/run") / f"vxpu-{mark}"
+        base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
+        return Path(base) / f"vxpu-{os.geteuid()}-{mark}"
+
+    @property
+    def socket(self) -> Path:
+        return self.run / "agent.sock"
+
+
+@dataclass(frozen=True, slots=True)
 class Layout:
     """The folders of one stack below its `var`."""
 
@@ -70,22 +95,17 @@ class Layout:
         """Simulated cards, where there are to be some."""
         return self.var / "cards"
 
-    @property
-    def agent_state(self) -> Path:
-        return self.var / "agent"
+    def agent(self, name: str = "agent") -> AgentHome:
+        """Where an agent of this machine lives; a stack has one, a test may add others."""
+        return AgentHome(self.var, name)
 
     @property
-    def agent_run(self) -> Path:
-        """The agent's sockets and regions: a short path, as a socket's may have 107 bytes; one per stack."""
-        mark = hashlib.sha256(bytes(self.var)).hexdigest()[:8]
-        if os.geteuid() == 0:
-            return Path("/run") / f"vxpu-{mark}"
-        base = os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()
-        return Path(base) / f"vxpu-{os.geteuid()}-{mark}"
+    def agent_state(self) -> Path:
+        return self.agent().state
 
     @property
     def agent_socket(self) -> Path:
-        return self.agent_run / "agent.sock"
+        return self.agent().socket
 
     def make(self) -> None:
         """Logs may quote requests, and `run` holds secrets: both are for the launcher's user only."""
@@ -268,20 +288,21 @@ class Plan:
         return Service("beat", self.program("beat", argv, before=before), lambda: mark.saw("beat: Starting"))
 
     def agent(
-        self, operator_token: Callable[[], str], *, options: Sequence[str] = (), extra: Mapping[str, str] | None = None
-    ) -> Service:
-        """The node agent of this machine, with a one-time token while it has no key of its own.
+        self, operator_token: Callable[[], str], *, name: str = "agent", options: Sequence[str] = (),
+        extra: Mapping[str, str] | None = None,
+    ) -> Service:  # fmt: skip
+        """A node agent of this machine, with a one-time token while it has no key of its own.
 
         `options` and `extra` are for its command line and its environment.
         """
-        layout = self.layout
-        token_file = layout.run / "enrol.token"
+        home = self.layout.agent(name)
+        token_file = self.layout.run / f"{name}.enrol"
         argv = ["agent", "run", "--server", self.web_url, "--token-file", str(token_file)]
-        argv += ["--state-dir", str(layout.agent_state), "--run-dir", str(layout.agent_run), "--on-stop", "end"]
-        argv += ["--expose", str(ROOT), "--hide", str(layout.var)]  # guests run this tree's programs, and see no data
+        argv += ["--state-dir", str(home.state), "--run-dir", str(home.run), "--on-stop", "end"]
+        argv += ["--expose", str(ROOT), "--hide", str(home.var)]  # guests run this tree's programs, and see no data
 
         def enrol() -> None:
-            if (layout.agent_state / "node.json").exists():
+            if (home.state / "node.json").exists():
                 return
             answer = call(self.web_port, "POST", "/api/v1/enrolments", token=operator_token())
             token_file.unlink(missing_ok=True)
@@ -289,19 +310,20 @@ class Plan:
             token_file.write_text(answer["one_time_token"])
 
         def healthy() -> bool:
-            return listens(layout.agent_socket) and self._has_device(operator_token())
+            return listens(home.socket) and self._has_device(home, operator_token())
 
         argv += options
         env = {**self.without(SERVER_SECRETS), **(extra or {})}
-        launch = self.program("agent", argv, env=env, grace_s=15, before=enrol)
-        return Service("agent", launch, healthy)
+        launch = self.program(name, argv, env=env, grace_s=15, before=enrol)
+        return Service(name, launch, healthy)
 
-    def _has_device(self, token: str) -> bool:
+    def _has_device(self, home: AgentHome, token: str) -> bool:
         try:
+            node = json.loads((home.state / "node.json").read_text())["node_id"]
             devices = call(self.web_port, "GET", "/api/v1/devices", token=token)["items"]
         except OSError:
             return False
-        return any(device["online"] for device in devices)
+        return any(device["online"] and device["node"] == node for device in devices)
 
 
 def listens(path: Path) -> bool:

@@ -30,7 +30,17 @@ import psutil
 from config import cards
 from config.guard import Guarded
 from config.interrupts import Interrupted, interrupts, undisturbed
-from config.programs import Layout, Plan, Service, listener, listens, port_of, postgres_service, valkey_service
+from config.programs import (
+    AgentHome,
+    Layout,
+    Plan,
+    Service,
+    listener,
+    listens,
+    port_of,
+    postgres_service,
+    valkey_service,
+)
 from config.reach import remove_place
 from config.supervisor import FAULTS, StackFailed, Supervisor
 from config.traces import find_keeper, read_state, tail
@@ -39,7 +49,7 @@ __all__ = ["Stack", "StackFailed"]
 
 OLD_KEEPERS_S = 40.0
 REVIVAL_S = 15.0
-STOP_ORDER = (("agent",), ("beat", "worker", "sockets", "web"), ("valkey", "postgres"))
+STOP_ORDER = (("beat", "worker", "sockets", "web"), ("valkey", "postgres"))
 DEFAULT_WEB_PORT = 8800
 
 
@@ -60,6 +70,7 @@ class Stack(Supervisor):
         self._with_agent = agent
         self._held: TextIO | None = None
         self._listeners: list[socket.socket] = []
+        self._agents: list[str] = []
 
     def __enter__(self) -> Self:
         self.start()
@@ -107,9 +118,9 @@ class Stack(Supervisor):
             self.begin(service)
         for name in ("web", "sockets", "worker", "beat"):
             self.wait_healthy(name)
+        self._programs = plan
         if self._with_agent:
-            self.begin(self._agent(plan))
-            self.wait_healthy("agent")
+            self._begin_agent(self._agent(plan))
         self.watch()
         self.report(f"up in {time.monotonic() - began:.1f} s: {self.urls['web']}")
 
@@ -123,32 +134,50 @@ class Stack(Supervisor):
         extra = cards.agent_environment(self.layout.cards)
         return plan.agent(lambda: self.operator_token, options=cards.agent_options(), extra=extra)
 
+    def add_agent(self, name: str, *, extra: Mapping[str, str]) -> AgentHome:
+        """One more agent on this machine, as another node; its folders once it is healthy.
+
+        `extra` is for its environment: a VXPU_MACHINE_ID_FILE of its own, and a host reserve that leaves the others
+        what they sell.
+        """
+        self._begin_agent(self._programs.agent(lambda: self.operator_token, name=name, extra=extra))
+        return self.layout.agent(name)
+
+    def _begin_agent(self, service: Service) -> None:
+        self._agents.append(service.name)
+        self.begin(service)
+        self.wait_healthy(service.name)
+
     def stop(self) -> None:
         """Stop in order and wait until every process has ended. Safe to call twice."""
         with undisturbed():
             self.end_watch()
-            self._revive_agent()
-            for names in STOP_ORDER:
+            self._revive_agents()
+            for names in (tuple(self._agents), *STOP_ORDER):
                 if "web" in names:  # nobody may queue for servers that do not come back
                     self._unlisten()
                 self._stop_together([self.services[name] for name in names if name in self.services])
-            if "agent" in self.services:
-                shutil.rmtree(self.layout.agent_run, ignore_errors=True)
+            for name in self._agents:
+                shutil.rmtree(self.layout.agent(name).run, ignore_errors=True)
+            self._agents.clear()
             if self._held is not None:
                 (self.layout.run / "stack.json").unlink(missing_ok=True)
                 self._held.close()
                 self._held = None
 
-    def _revive_agent(self) -> None:
+    def _revive_agents(self) -> None:
         """Only an agent can end its slices: one that died a moment ago lives once more for that."""
-        agent = self.services.get("agent")
-        if agent is None or agent.running:
-            return
-        with contextlib.suppress(*FAULTS):  # then there is no agent to be had, and the stop goes on
-            agent.start()
-            deadline = time.monotonic() + REVIVAL_S
-            while agent.running and not listens(self.layout.agent_socket) and time.monotonic() < deadline:
-                time.sleep(0.05)
+        for name in self._agents:
+            agent = self.services[name]
+            if agent.wanted and not agent.running:
+                with contextlib.suppress(*FAULTS):  # then there is no agent to be had, and the stop goes on
+                    agent.start()
+                    self._await_socket(agent)
+
+    def _await_socket(self, agent: Service) -> None:
+        deadline = time.monotonic() + REVIVAL_S
+        while agent.running and not listens(self.layout.agent(agent.name).socket) and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     def _unlisten(self) -> None:
         while self._listeners:
@@ -294,7 +323,7 @@ def clean(var: Path) -> None:
     with stack.held():
         for name in ("postgres", "valkey"):
             remove_place(var / name)
-        shutil.rmtree(stack.layout.agent_run, ignore_errors=True)
+        shutil.rmtree(stack.layout.agent().run, ignore_errors=True)
     shutil.rmtree(var)
 
 

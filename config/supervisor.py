@@ -46,9 +46,10 @@ class Supervisor:
 
     def begin(self, service: Service) -> None:
         """Start a part for the first time; whoever needs it calls `wait_healthy`."""
-        self.services[service.name] = service
-        service.start()
-        self._write_state()
+        with self._turn:
+            self.services[service.name] = service
+            service.start()
+            self._write_state()
 
     def wait_healthy(self, name: str, timeout_s: float | None = None) -> None:
         """Wait until a part runs and answers. Raises StackFailed with the end of its log.
@@ -114,7 +115,7 @@ class Supervisor:
 
     def _watch(self) -> None:
         while not self._stopping.wait(WATCH_S):
-            for service in self.services.values():
+            for service in list(self.services.values()):
                 with self._turn:
                     self._look_after(service)
 

@@ -35,7 +35,7 @@ def stack() -> Iterator[Stack]:
             running.end_watch()
             running.kill9("agent")  # the stop copes with an agent that is down
         assert processes_of(folder) == []
-        assert not running.layout.agent_run.exists()
+        assert not running.layout.agent().run.exists()
 
 
 def test_the_site_and_the_sockets_answer(stack: Stack) -> None:

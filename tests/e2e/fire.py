@@ -135,7 +135,7 @@ def is_balanced(operator: Api) -> bool:
 
 def left_over(stack: Stack, leases: list[str]) -> list[str]:
     """Processes that still run in these slices, and control groups of the node's slices."""
-    config = Config(server="", state_dir=stack.layout.agent_state, run_dir=stack.layout.agent_run)
+    config = Config(server="", state_dir=stack.layout.agent_state, run_dir=stack.layout.agent().run)
     groups = find_home(config.cgroup_name).names()
     names = {*leases, *(str(decode("lse", lease)) for lease in leases)}
     return groups + [f"pid {one.pid}" for one in psutil.process_iter() if _lease_of(one.pid) in names]
