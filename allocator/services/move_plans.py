@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import IntegrityError
 from django.db.models import F, Max
 
+from allocator.engine.fit import static_refusal
 from allocator.errors import MoveChanged, NothingToMove
 from allocator.models import Lease, MovePlan, Relocation
 from allocator.models.relocation import (
@@ -26,7 +27,8 @@ from allocator.models.relocation import (
 from allocator.selectors.devices import get_device
 from allocator.selectors.leases import get_lease
 from allocator.services import _kept, relocate
-from allocator.services._movable import states_mib
+from allocator.services._movable import read_movable, states_mib
+from allocator.services._snapshot import read_fleet
 from plumbing import db
 from plumbing.db import transaction_required
 from plumbing.errors import DomainError
@@ -93,8 +95,25 @@ def move_one(*, lease_id: UUID, device_id: UUID, reason: str, actor: str, now: d
         )
     if lease.state != LeaseState.READY:
         raise NothingToMove(f"The lease is {lease.state}.", suggestion="Only one that runs can be moved.")
+    _check_goes_there(lease, device_id=device.id, now=now)
     step = Step(lease_id=lease.pk, to_device=device.id)
     return begin(kind=MovePlanKind.SINGLE, steps=[step], reason=reason, actor=actor, now=now).pk
+
+
+def _check_goes_there(lease: Lease, *, device_id: UUID, now: datetime) -> None:
+    """By what it is, not by what is on it: that is for the booking to say. Raises NothingToMove."""
+    cost = read_movable(now=now, node_id=lease.node_id, whatever=True).get(lease.pk)
+    if cost is None:
+        raise NothingToMove(
+            "It ends soon, has a move already, belongs to others on its node, or is a part that a card has cut.",
+            suggestion="See what may be moved in docs/moves.md.",
+        )
+    fleet = read_fleet(from_at=now, now=now, device_id=device_id)
+    why = next((static_refusal(card, cost.ask, fleet.machines[0]) for card in fleet.cards), "offline")
+    if why is not None:
+        raise NothingToMove(
+            f"That device is not one for it: {why}.", suggestion="Name one of the same sort, pool and site."
+        )
 
 
 def run_plan(*, plan_id: UUID, now: datetime) -> int:
