@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from plumbing.errors import Conflict, DomainError, Forbidden, Invalid
 
+# A device that fails one of these never takes the wish, whatever ends on it.
+FOR_GOOD = frozenset({
+    "impossible_shape", "other_device", "other_kind", "other_model", "other_pool", "other_site", "isolation",
+    "larger_than_device",
+})  # fmt: skip
+
 
 class DoesNotFit(DomainError):
     """No device takes the wish. `data`: constraints {name: devices}, next_free_at, nearest [slices], alternatives."""
@@ -11,6 +17,12 @@ class DoesNotFit(DomainError):
     code = "no_capacity"
     status = 409
     title = "No device has room for this slice at that time."
+
+    @property
+    def may_come_free(self) -> bool:
+        """Whether waiting may help: some device is only busy or away, or there is none at all yet."""
+        counts = self.data.get("constraints")
+        return not isinstance(counts, dict) or not counts or not FOR_GOOD.issuperset(counts)
 
 
 class NameTaken(Conflict):

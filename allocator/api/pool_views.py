@@ -21,7 +21,7 @@ from plumbing.api.pagination import PARAMETERS, Cursor, page_of
 from plumbing.api.permissions import IsOperator, scope
 from plumbing.api.views import DomainView
 
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"
+NAME = rf"^{pools.NAME}$"
 
 
 class PoolIn(StrictSerializer):
@@ -52,7 +52,9 @@ class SitePatchIn(StrictSerializer):
     )
     carbon_g_per_kwh = serializers.IntegerField(required=False, allow_null=True, min_value=0, max_value=100_000)
     latency_ms = serializers.DictField(
-        child=serializers.IntegerField(min_value=0), required=False, help_text="Round trip to other sites, by name."
+        child=serializers.IntegerField(min_value=0, max_value=pools.MAX_LATENCY_MS),
+        required=False,
+        help_text="Round trip to other sites, by name.",
     )
 
 

@@ -208,7 +208,7 @@ class _Node:
             self._problems.append(f"{where}: {between[0]!r} is linked to itself")
         elif not _is_count(nvlinks):
             self._problems.append(f"{where}: nvlinks {nvlinks!r} is not a number from 0 to {MAX_NVLINKS}")
-        elif (pcie is not None and pcie not in PCIE) or (pcie is None and "nvlinks" not in link):
+        elif not (pcie is None and "nvlinks" in link) and (not isinstance(pcie, str) or pcie not in PCIE):
             self._problems.append(f"{where}: pcie {pcie!r} is none of {', '.join(PCIE)}")
         else:
             self._note(where, (min(between), max(between)), (nvlinks, pcie))

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from django.db import DataError, IntegrityError
 from django.utils import timezone
 from pydantic import TypeAdapter, ValidationError
 
@@ -134,6 +135,9 @@ class NodeConsumer(PlainConsumer):
         except DATABASE_AWAY:
             log.warning("The database is away; node %s will try again", node_id, exc_info=True)
             await self._refuse("unavailable", "The database cannot be reached.")
+        except (DataError, IntegrityError):  # one key twice, more to sell than there is, a text that no column holds
+            log.warning("Node %s says what cannot be", node_id, exc_info=True)
+            await self._refuse("bad_frame", "It contradicts itself, or holds what cannot be stored.")
         else:
             await self.send(text_data=orders.desired.model_dump_json())
             self._set_timer(orders.changes_at)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 from uuid import UUID
 
 from allocator.engine.fleet import Link
@@ -12,25 +11,19 @@ from allocator.models import Device, Node
 
 
 def links_at(node: Node, devices: Sequence[Device]) -> tuple[Link, ...]:
-    """Empty: nothing is known. A document that no longer fits the node's devices (one was taken out) is passed over."""
-    document = node.topology
-    if document is None and node.site is not None:
-        document = node.site.topology
-    if document is not None:
-        names = {node.hostname: [device.key for device in devices]}
+    """Empty: nothing is known. A document that no longer fits the node's devices (one was taken out) is passed over, as
+    is one that does not name the node."""
+    for document in (node.topology, None if node.site is None else node.site.topology):
+        entry = (document or {}).get("nodes", {}).get(node.hostname)
+        if entry is None:
+            continue
+        keys = {device.key: device.pk for device in devices}
         try:
-            told = read_topology(_only(document, node.hostname), devices=names)
+            told = read_topology({"nodes": {node.hostname: entry}}, devices={node.hostname: list(keys)})
         except TopologyError:
-            return _read_by_the_agent(devices)
-        by_key = {device.key: device.pk for device in devices}
-        pairs = told.get(node.hostname, {}).items()
-        return links_of({(by_key[one], by_key[other]): score for (one, other), score in pairs})
+            continue
+        return links_of({(keys[one], keys[other]): score for (one, other), score in told[node.hostname].items()})
     return _read_by_the_agent(devices)
-
-
-def _only(document: Mapping[str, Any], hostname: str) -> dict[str, Any]:
-    nodes = document.get("nodes", {})
-    return {"nodes": {hostname: nodes[hostname]} if hostname in nodes else {}}
 
 
 def _read_by_the_agent(devices: Sequence[Device]) -> tuple[Link, ...]:

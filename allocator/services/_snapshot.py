@@ -28,6 +28,7 @@ SEGMENT_COLUMNS = (
     "host_mib", "slots",
 )  # fmt: skip
 NODE = ("node__host", "node__pool", "node__site")
+MOST_W = 100_000
 RANKS = {mode: rank for rank, mode in enumerate(Isolation)}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -121,9 +122,10 @@ def read_nodes(
 
 
 def _power_w(reading: DeviceReading | None) -> int | None:
-    """What the device may draw at full work, if it tells."""
+    """What the device may draw at full work, if it tells; what no device draws is not known."""
     limit = None if reading is None else reading.values.get("power_limit_mw")
-    return None if limit is None or limit["value"] is None else int(limit["value"]) // 1000
+    watts = None if limit is None or limit["value"] is None else int(limit["value"]) // 1000
+    return watts if watts is not None and 0 <= watts <= MOST_W else None
 
 
 def taken_of(segment: Segment) -> Taken:

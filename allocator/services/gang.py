@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
@@ -42,15 +42,14 @@ def propose_gang(
     near = Together(together)
     wish = replace(wish, devices=count if near is Together.NODE else 1)
     ask = ask_of(wish)
-    counts: Counter[str] = Counter()
+    is_tried = False
     with PICTURE.look(now=now) as seen:
         keep_clear(seen.draft, kept)
         for part, rule in parts_of(seen.draft, ask, wish, seen.rules):
-            try:
+            is_tried = True
+            with suppress(NotPlaced):
                 return _place(seen, part, rule, wish, count, near)
-            except NotPlaced as error:
-                counts.update(error.counts)
-        raise _refusal(seen, ask, counts)
+        raise _refusal(seen, ask, is_tried=is_tried)
 
 
 def _place(seen: Seen, ask: Ask, rule: PoolRule, wish: Wish, count: int, near: Together) -> list[Candidate]:
@@ -77,14 +76,14 @@ def _candidate(ranker: Ranker, ask: Ask, member: Member, policy: str, fitted: in
     )  # fmt: skip
 
 
-def _refusal(seen: Seen, ask: Ask, counts: Counter[str]) -> DoesNotFit:
-    """In the words of a single wish, with what ruled the group out."""
+def _refusal(seen: Seen, ask: Ask, *, is_tried: bool) -> DoesNotFit:
+    """In the words of a single wish; of all pools together, so that a device counts once."""
     error = no_room(fleet=seen.draft.fleet(), ask=ask)
-    constraints = {name: number for name, number in sorted(counts.items()) if number}
-    if constraints:
-        error.data["constraints"] = constraints
-    if "not_together" in constraints:  # each fits alone: neither a later start nor a smaller size is known to help
-        error.data.update(next_free_at=None, nearest=[], alternatives=[])
+    view = seen.draft.view(ask.starts, ask.ends)
+    fits = int((view.refusals(ask) == -1).sum())
+    if is_tried and fits:  # each fits alone: neither a later start nor a smaller size is known to help
+        constraints = dict(sorted({**view.counts(ask), "not_together": fits}.items()))
+        error.data.update(constraints=constraints, next_free_at=None, nearest=[], alternatives=[])
         told = ", ".join(f"{name}: {number}" for name, number in constraints.items())
         return DoesNotFit(
             f"Each would fit, but not together. Devices by constraint: {told}.",

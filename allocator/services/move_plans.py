@@ -12,6 +12,7 @@ from django.conf import settings
 from django.db import IntegrityError
 from django.db.models import F, Max
 
+from allocator.engine.fit import static_refusal
 from allocator.errors import MoveChanged, NothingToMove
 from allocator.models import Device, Lease, MovePlan, Relocation
 from allocator.models.relocation import (
@@ -29,6 +30,8 @@ from allocator.selectors.staying import why_it_stays
 from allocator.services import _kept, relocate
 from allocator.services._elsewhere import breaks_gang
 from allocator.services._movable import states_mib
+from allocator.services._moving_wish import wish_of
+from allocator.services._snapshot import ask_of, read_fleet
 from plumbing import db
 from plumbing.db import transaction_required
 from plumbing.errors import DomainError
@@ -102,8 +105,20 @@ def move_one(*, lease_id: UUID, device_id: UUID, reason: str, actor: str, now: d
         raise NothingToMove(f"The lease is {lease.state}.", suggestion="Only one that runs can be moved.")
     if breaks_gang(lease=lease, device=Device.objects.select_related("node__site").get(pk=device.id)):
         raise NothingToMove("It would leave the others of its gang.", suggestion="Take a device that keeps them near.")
+    _check_goes_there(lease, device_id=device.id, now=now)
     step = Step(lease_id=lease.pk, to_device=device.id)
     return begin(kind=MovePlanKind.SINGLE, steps=[step], reason=reason, actor=actor, now=now).pk
+
+
+def _check_goes_there(lease: Lease, *, device_id: UUID, now: datetime) -> None:
+    """By what it is, not by what is on it: that is for the booking to say. Raises NothingToMove."""
+    fleet = read_fleet(from_at=now, now=now, device_id=device_id)
+    ask = ask_of(wish_of(lease, now=now))
+    why = next((static_refusal(card, ask, fleet.machines[0]) for card in fleet.cards), "offline")
+    if why is not None:
+        raise NothingToMove(
+            f"That device is not one for it: {why}.", suggestion="Name one of the same sort, pool and site."
+        )
 
 
 def run_plan(*, plan_id: UUID, now: datetime) -> int:

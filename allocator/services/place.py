@@ -68,10 +68,8 @@ def propose(
 
 def _fleet_for(seen: Seen, wish: Wish) -> Fleet:
     """What a refusal speaks of: all devices, or the one that was named."""
-    if wish.device_id is None:
+    if wish.device_id is None or wish.device_id not in seen.draft.layout.place_of:
         return seen.draft.fleet()
-    if wish.device_id not in seen.draft.layout.place_of:
-        return Fleet.of([])
     card = seen.draft.card(wish.device_id)
     return Fleet.of([card], [seen.draft.machine(card.node_id)])
 

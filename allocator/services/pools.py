@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeVar
@@ -22,6 +23,9 @@ from plumbing.errors import Invalid
 from vxpu.ids import new_uuid
 
 Row = TypeVar("Row", Pool, Site)
+NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
+# A minute: nothing that is farther away is compared.
+MAX_LATENCY_MS = 60_000
 
 
 @db.transaction
@@ -133,8 +137,11 @@ def _check_facts(facts: Mapping[str, Any]) -> None:
     pue = facts.get("pue_permille")
     if pue is not None and pue < 1000:
         raise Invalid("pue_permille is 1000 or more: no building draws less than its machines.")
-    if any(not isinstance(ms, int) or isinstance(ms, bool) or ms < 0 for ms in facts.get("latency_ms", {}).values()):
-        raise Invalid("latency_ms holds whole milliseconds, 0 or more, by the other site's name.")
+    told = facts.get("latency_ms", {})
+    if any(not isinstance(ms, int) or isinstance(ms, bool) or not 0 <= ms <= MAX_LATENCY_MS for ms in told.values()):
+        raise Invalid(f"latency_ms holds whole milliseconds from 0 to {MAX_LATENCY_MS}, by the other site's name.")
+    if odd := sorted(name for name in told if not re.fullmatch(NAME, name)):
+        raise Invalid(f"latency_ms: {odd[0][:64]!r} is no name of a site.")
 
 
 def _insert(row: Row) -> Row:

@@ -190,6 +190,8 @@ CELERY_WORKER_CANCEL_LONG_RUNNING_TASKS_ON_CONNECTION_LOSS = True
 # A task of a dead worker is delivered again after this time; the reconcilers are quicker than that.
 CELERY_BROKER_TRANSPORT_OPTIONS = {
     "visibility_timeout": 120,
+    # By name: `allocator` first, `market` last. In turns, the watch over the nodes would lapse behind a burst of sales.
+    "queue_order_strategy": "sorted",
     "socket_timeout": 5,
     "socket_connect_timeout": 2,
     "retry_on_timeout": False,

@@ -7,6 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from allocator import facade as allocator
+from allocator.errors import FOR_GOOD
 from marketplace import locks
 from marketplace.models import Reservation, ReservationState
 from marketplace.services._transition import SYSTEM, amend, move
@@ -50,13 +51,15 @@ def _write_wait(*, reservation_id: UUID, told: Mapping[str, object]) -> None:
 
 
 def main_constraint(refused: DomainError) -> str:
-    """The constraint that ruled out most devices, or the error's own code."""
+    """The constraint that it waits for, or the error's own code."""
     counts = refused.data.get("constraints")
     return most_of(counts) if isinstance(counts, dict) and counts else refused.code[:40]
 
 
 def most_of(counts: Mapping[str, int]) -> str:
-    return max(sorted(counts), key=lambda name: counts[name])[:40] if counts else ""
+    """What rules out most devices: of those that may come free, if there are such."""
+    names = sorted(counts.keys() - FOR_GOOD) or sorted(counts)
+    return max(names, key=lambda name: counts[name])[:40] if names else ""
 
 
 def free_at(refused: DomainError) -> datetime | None:

@@ -25,20 +25,15 @@ MOST_LEVELS = 8
 def create_cohort(*, name: str, now: datetime, actor: str, **figures: Any) -> Cohort:
     """`figures`: parent_id, nominal_*, borrow_*, lend_*, weight. Raises CohortExists, CohortRefused, NotFound."""
     _check_place(None, figures.get("parent_id"))
-    try:
-        with db.savepoint():
-            made = Cohort.objects.create(
-                tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, name=name, **figures
-            )  # fmt: skip
-    except IntegrityError as error:
-        raise CohortExists(suggestion="Choose another name.") from error
+    made = Cohort(tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, name=name, **figures)
+    _save(made, force_insert=True)
     _note(made, before=None, after={"name": name, **figures}, actor=actor, now=now)
     return made
 
 
 @db.transaction
 def set_cohort(*, cohort_id: UUID, now: datetime, actor: str, **figures: Any) -> Cohort:
-    """Change what is given. What is held already stays. Raises CohortRefused, NotFound."""
+    """Change what is given. What is held already stays. Raises CohortExists, CohortRefused, NotFound."""
     _lock_all()
     row = Cohort.objects.filter(pk=cohort_id).first()
     if row is None:
@@ -48,10 +43,18 @@ def set_cohort(*, cohort_id: UUID, now: datetime, actor: str, **figures: Any) ->
     before = {name: getattr(row, name) for name in figures}
     for name, value in figures.items():
         setattr(row, name, value)
-    row.save(update_fields=list(figures))
+    _save(row, update_fields=list(figures))
     if before != figures:
         _note(row, before=before, after=figures, actor=actor, now=now)
     return row
+
+
+def _save(row: Cohort, **how: Any) -> None:
+    try:
+        with db.savepoint():
+            row.save(**how)
+    except IntegrityError as error:
+        raise CohortExists(suggestion="Choose another name.") from error
 
 
 @db.transaction_required
@@ -65,8 +68,17 @@ def _check_place(cohort_id: UUID | None, parent_id: UUID | None) -> None:
     above = [row.pk for row in tree_rows.way_up(cohort_id=parent_id)]
     if cohort_id is not None and cohort_id in above:
         raise CohortRefused("It would be above itself.", suggestion="Choose a parent outside of its branch.")
-    if len(above) >= MOST_LEVELS:
+    if len(above) + _levels_of(cohort_id) > MOST_LEVELS:
         raise CohortRefused(f"There are at most {MOST_LEVELS} levels.", suggestion="Choose a parent higher up.")
+
+
+def _levels_of(cohort_id: UUID | None) -> int:
+    """The levels of its branch, itself among them; a new one is alone."""
+    levels, level = 0, {cohort_id}
+    while level:
+        levels += 1
+        level = set(Cohort.objects.filter(parent_id__in=level).values_list("pk", flat=True))
+    return levels
 
 
 def _note(row: Cohort, *, before: dict[str, Any] | None, after: dict[str, Any], actor: str, now: datetime) -> None:

@@ -69,7 +69,7 @@ def reserve_gang(
     try:
         return show_gang(gang, _place(terms, gang, now=now), now=now)
     except DoesNotFit as error:
-        if not order.queue:
+        if not (order.queue and error.may_come_free):
             raise refusal(error) from error
         return show_gang(gang, _enqueue(terms=terms, gang=gang, refused=error, now=now), now=now)
 

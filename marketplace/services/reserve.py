@@ -31,7 +31,7 @@ TRIES = 3
 def reserve(
     *, order: Order, requested_by: UUID, actor: str, now: datetime, reach: Reach = EVERYWHERE, name: str = ""
 ) -> Shown:
-    """A confirmed reservation, or a queued one if `order.queue` and nothing fits now.
+    """A confirmed reservation, or a queued one if `order.queue`, nothing fits now and waiting may help.
 
     Raises DoesNotFit (409 with constraints, next_free_at, nearest, alternatives), QuotaExceeded, NoPrice, and as
     `read_terms` does for bad input.
@@ -40,7 +40,7 @@ def reserve(
     try:
         return show_booked(*_place(terms=terms, now=now), now=now)
     except DoesNotFit as error:
-        if not order.queue:
+        if not (order.queue and error.may_come_free):
             raise refusal(error) from error
         return show_one(queue.enqueue(terms=terms, refused=error, now=now), now=now)
 

@@ -65,9 +65,11 @@ class Shown:
 def show(rows: Sequence[Reservation], *, now: datetime) -> list[Shown]:
     """In the order given; leases, placements, charges and prices are read in one go each."""
     owners = [row.pk for row in rows if row.lease_id is not None]
+    # One that waits again, after a pre-emption or a failed start, has cost what it ran.
+    ran = [*owners, *(row.pk for row in rows if row.lease_id is None and row.attempts + row.evictions)]
     leases = {lease.id: lease for lease in allocator.list_leases(owners=owners)} if owners else {}
     placements: dict[UUID, list[Placement]] = defaultdict(list)
-    for placement in selectors.placements_of(reservations=owners) if owners else ():
+    for placement in selectors.placements_of(reservations=ran) if ran else ():
         placements[placement.reservation_id].append(placement)
     sources = [placement.lease_id for placed in placements.values() for placement in placed]
     charged = {found.source: found for found in billing.charged_so_far(sources=sources)} if sources else {}
@@ -101,7 +103,7 @@ def _shown(
     *,
     now: datetime,
 ) -> Shown:
-    current = placed[-1] if placed else None
+    current = placed[-1] if placed and row.lease_id is not None else None
     exact = None if current is None else _hourly(row, current, prices, now=now)
     return Shown(
         row=row,
@@ -109,7 +111,7 @@ def _shown(
         placement=current,
         position=None,
         per_hour=None if exact is None else billing.round_fine(exact, row.currency),
-        cost=None if current is None else _cost(row, lease, placed, charged, exact, now=now),
+        cost=_cost(row, lease, placed, charged, exact, now=now) if placed else None,
         price_terms=terms_of(row),
     )
 

@@ -196,8 +196,10 @@ def refusal(error: DoesNotFit) -> DoesNotFit:
         ways.append("reserve for `next_free_at`")
     if error.data.get("nearest"):
         ways.append("take one of the sizes in `nearest`")
-    ways.append('send "queue": true to wait')
-    return DoesNotFit(error.detail, suggestion=f"{'; or '.join(ways)}.".capitalize(), **error.data)
+    if error.may_come_free:
+        ways.append('send "queue": true to wait')
+    way = "; or ".join(ways) or "change the wish: no waiting helps"
+    return DoesNotFit(error.detail, suggestion=f"{way}.".capitalize(), **error.data)
 
 
 def refusal_of_change(error: DoesNotFit) -> DoesNotFit:

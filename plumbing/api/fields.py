@@ -12,6 +12,9 @@ from rest_framework import serializers
 
 from vxpu.ids import BadId, decode, encode
 
+# Nobody means an instant outside of these, and a period may be added to one inside.
+FIRST_YEAR, LAST_YEAR = 1970, 9000
+
 
 class TypedId(serializers.Field[UUID, str, str, Any]):
     """``TypedId("rsv")``: ``rsv_...`` outside, a UUID inside."""
@@ -48,7 +51,10 @@ class StrictSerializer(serializers.Serializer[Any]):
 class Instant(serializers.DateTimeField):
     """A date and time with its offset: "02:30" exists twice in some nights."""
 
-    default_error_messages = {"no_offset": "Write the offset too, as in 2026-12-01T14:00:00Z or ...+01:00."}
+    default_error_messages = {
+        "no_offset": "Write the offset too, as in 2026-12-01T14:00:00Z or ...+01:00.",
+        "far_away": "It is not in the years 1970 to 9000.",
+    }
 
     def to_internal_value(self, value: Any) -> datetime:
         if isinstance(value, str):
@@ -59,6 +65,9 @@ class Instant(serializers.DateTimeField):
             if parsed is not None and parsed.tzinfo is None:
                 self.fail("no_offset")
         try:
-            return super().to_internal_value(value)
+            instant = super().to_internal_value(value)
         except OverflowError:  # year 1 or 9999 with an offset that leads beyond them
             self.fail("invalid", format="ISO 8601")
+        if not FIRST_YEAR <= instant.year <= LAST_YEAR:
+            self.fail("far_away")
+        return instant

@@ -12,11 +12,18 @@ from rest_framework.serializers import BaseSerializer
 from rest_framework.views import APIView
 
 from plumbing.api.pagination import Cursor
+from plumbing.errors import NotFound
 from plumbing.principal import Principal
 
 
 class DomainView(APIView):
     """Adds typed access to the caller, parsed input, and pages. Errors become problem documents by themselves."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """After who asks is known and may: a name that no column can hold is nobody's. Raises NotFound."""
+        super().initial(request, *args, **kwargs)
+        if any("\0" in str(part) for part in kwargs.values()):
+            raise NotFound("There is no such name.")
 
     def principal(self, request: Request) -> Principal:
         """Who asks (`request.user`, typed)."""

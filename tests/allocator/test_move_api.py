@@ -8,7 +8,7 @@ import pytest
 from rest_framework.test import APIClient
 
 from allocator.models import Lease, MovePlan, Relocation
-from allocator.services import run_moves
+from allocator.services import pools, run_moves
 from tests.allocator.factories import MIB, Node
 from tests.allocator.test_service_api import clock, post, running
 from tests.identity.factories import Person, client_for, make_operator, make_tenant
@@ -52,6 +52,28 @@ def test_an_operator_moves_one_lease_sees_how_far_it_is_and_calls_it_off(ada: Pe
         assert (status, ended["state"], ended["moves_failed"]) == (200, "cancelled", 1)
     assert [one["id"] for one in operator.get(PLANS).json()["items"]] == [made["id"]]
     assert Lease.objects.get(pk=lease.id).state == "ready"
+
+
+@pytest.mark.parametrize("other", [{"model": "Another CPU"}, {"isolation": "limiter-advisory"}, {"capacity_mib": 100}])
+def test_a_lease_goes_to_no_device_of_another_sort(ada: Person, operator: APIClient, other: dict[str, Any]) -> None:
+    node, target = Node(now=clock()), Node(now=clock(), **other)
+    lease = running(node, ada, device_id=node.device_id())
+    Lease.objects.update(pinned=False)
+    status, refused = post(operator, PLANS, body(target, lease))
+    assert (status, refused["code"]) == (409, "nothing_to_move"), refused
+    assert MovePlan.objects.count() == 0
+
+
+def test_nor_to_another_pool_or_away_from_the_others_of_its_node(ada: Person, operator: APIClient) -> None:
+    node, target = Node(now=clock()), Node(now=clock())
+    lease = running(node, ada, device_id=node.device_id())
+    pools.make_pool(name="east", policy="binpack", may_override=False, description="", now=clock())
+    pools.describe_node(node_id=node.id, changes={"pool": "east"}, actor="olga", now=clock())
+    Lease.objects.update(pinned=False)
+    assert "other_pool" in post(operator, PLANS, body(target, lease))[1]["detail"]
+    pools.describe_node(node_id=target.id, changes={"pool": "east"}, actor="olga", now=clock())
+    Lease.objects.update(wanted={"devices": 2})
+    assert post(operator, PLANS, body(target, lease))[0] == 409
 
 
 def test_a_dry_run_says_whose_leases_would_move_and_moves_nothing(ada: Person, operator: APIClient) -> None:

@@ -13,6 +13,9 @@ from allocator.services import pools
 from allocator.services._picture import PICTURE
 from plumbing.errors import Invalid
 from tests.allocator.factories import NOON, Node, book, make_wish
+from tests.identity.factories import make_operator
+from vxpu.states import Quality
+from vxpu.wire.node import CardLink, CardReport, Reading
 
 pytestmark = pytest.mark.usefixtures("system")
 
@@ -70,6 +73,15 @@ def test_contradictory_wishes_are_refused_with_counts() -> None:
         facade.propose(wish=make_wish(pool="nowhere"), now=NOON)
 
 
+def test_a_gang_that_fits_in_no_pool_counts_each_device_once() -> None:
+    make_pool("east")
+    put(Node(devices=3), pool="east")
+    Node(devices=2)
+    with pytest.raises(DoesNotFit) as refused:
+        facade.propose_gang(wish=make_wish(), count=4, together="devices", now=NOON)
+    assert refused.value.data["constraints"] == {"not_together": 5}
+
+
 def test_names_are_unique_and_what_is_used_stays() -> None:
     node = Node()
     make_pool("gpu")
@@ -86,6 +98,39 @@ def test_names_are_unique_and_what_is_used_stays() -> None:
         make_pool("odd", "no such policy")
     with pytest.raises(Invalid):
         pools.make_site(name="hot", pue_permille=900, now=NOON)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status"),
+    [
+        ("pools/%00", {}, 404), ("sites/%00", {}, 404), ("sites/north", {"latency_ms": {"\0": 1}}, 422),
+        ("sites/north", {"latency_ms": {"": 1}}, 422), ("sites/north", {"latency_ms": {"south": 2**63}}, 400),
+        ("sites/north", {"latency_ms": {"south": 60_001}}, 400),
+    ],
+)  # fmt: skip
+def test_names_and_figures_that_are_none(path: str, body: Any, status: int) -> None:
+    pools.make_site(name="north", now=NOON)
+    answer = make_operator().client.patch(f"/api/v1/{path}", body, format="json")
+    assert (answer.status_code, answer["Content-Type"]) == (status, "application/problem+json")
+
+
+def test_what_no_device_draws_is_not_known_and_stops_nobody() -> None:
+    node = Node(devices=2, readings={"power_limit_mw": Reading(value=2**80, at=NOON, quality=Quality.MEASURED)})
+    assert facade.propose(wish=make_wish(policy="carbon"), now=NOON)[0].node_id == node.id
+
+
+def test_a_sites_document_leaves_a_node_that_it_does_not_name_to_its_agent() -> None:
+    links = [CardLink(peer="B", nvlinks=2, pcie="switch")]
+    node = Node(devices=2)
+    node.devices = [
+        device.model_copy(update={"card": CardReport(uuid=uuid, links=links if uuid == "A" else [])})
+        for device, uuid in zip(node.devices, "AB", strict=True)
+    ]
+    node.sync(now=NOON)
+    pools.make_site(name="north", now=NOON, topology={"nodes": {"another": {"links": []}}})
+    put(node, site="north")
+    with PICTURE.look(now=NOON) as seen:
+        assert [link.score for link in seen.draft.layout.machines[0].links] == [250]
 
 
 def test_a_topology_with_holes_is_refused_and_a_whole_one_is_used() -> None:

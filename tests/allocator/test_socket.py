@@ -6,6 +6,7 @@ import asyncio
 import json
 from datetime import timedelta
 from functools import partial
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -150,6 +151,23 @@ def test_a_frame_that_cannot_be_taken_is_refused_and_the_socket_stays(node: Node
         link = await greeted(node)
         await link.send(frame)
         assert (await link.answer(wanted="refused"))["code"] == code
+        await link.send(sync_frame(node))
+        await link.answer(wanted="desired")
+        await link.hang_up()
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"capacity_mib": 2**33}, {"model": "a\0b"}, {"key": "twice"}, {"capacity_mib": 2**70}]
+)
+def test_a_sync_that_contradicts_itself_is_refused_and_the_socket_stays(node: Node, wrong: dict[str, Any]) -> None:
+    async def story() -> None:
+        link = await greeted(node)
+        frame = sync_frame(node)
+        devices = [{**frame["devices"][0], **wrong} for _ in range(2)]
+        await link.send({**frame, "devices": devices[: 1 + ("key" in wrong)]})
+        assert (await link.answer(wanted="refused"))["code"] == "bad_frame"
         await link.send(sync_frame(node))
         await link.answer(wanted="desired")
         await link.hang_up()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
@@ -20,15 +20,18 @@ from allocator.services.sweep import sweep
 from billing import facade as billing
 from marketplace.models import EVERYWHERE
 from marketplace.services import rate, reconcile, release
+from plumbing import db
 from plumbing.errors import DomainError
 from plumbing.rowsec import system_scope
-from tests.allocator.factories import MIB, book, make_wish
+from tests.allocator.factories import MIB, TENANT, book, make_wish
 from tests.allocator.factories import NOON as FLEET_NOON
 from tests.allocator.factories import Node as PlainNode
 from tests.concurrency.clients import outcomes
 from tests.marketplace.factories import HOUR, MINUTE, NOON, buy, fresh, lease_of, make_buyer, make_price
 from tests.marketplace.node import Node, make_device
 from tests.racing import race
+from vxpu.ids import new_uuid
+from vxpu.market import Candidate, LeaseView, Wish
 
 WHOLE = {"memory_mib": 8192, "share_permille": 1000}
 HALF = {"memory_mib": MIB // 2, "share_permille": 500}
@@ -39,6 +42,14 @@ def look() -> None:
     """This process has a picture of the fleet from now on, full as it may be."""
     with suppress(DoesNotFit):
         facade.propose(wish=make_wish(starts_at=NOON, memory_mib=1, share_permille=1), now=NOON)
+
+
+@db.transaction
+def book_on(wish: Wish, places: Sequence[Candidate]) -> LeaseView:
+    """Without a look: the database alone decides."""
+    return facade.book(
+        tenant_id=TENANT, owner=new_uuid(), wish=wish, candidates=places, hold_until=None, now=FLEET_NOON
+    )
 
 
 @contextmanager
@@ -83,10 +94,11 @@ def test_candidates_of_an_old_picture_are_refused_by_the_database() -> None:
     node = PlainNode()
     wish = make_wish(memory_mib=MIB, share_permille=1000)
     old = facade.propose(wish=wish, now=FLEET_NOON)
-    book(wish)
-    results = race(*[partial(book, wish)] * 3)
-    assert outcomes(results) == {"DoesNotFit": 3}
-    assert old[0].device_id == node.device_id()
+    assert [place.device_id for place in old] == [node.device_id()]
+    won = race(*[partial(book_on, wish, old)] * 3)
+    assert outcomes(won) == {"LeaseView": 1, "DoesNotFit": 2}
+    assert outcomes(race(*[partial(book_on, wish, old)] * 3)) == {"DoesNotFit": 3}
+    assert sweep() == []
 
 
 @pytest.mark.usefixtures("committed_system")

@@ -58,6 +58,20 @@ def test_only_the_operator_touches_the_tree(operator: Person, ada: Buyer) -> Non
     assert ada.person.client.put("/api/v1/quotas", mine, format="json").json()["weight"] == 2
 
 
+def test_a_name_is_given_once_and_a_branch_stays_within_eight_levels(operator: Person) -> None:
+    ids = [make_cohort(operator, name="0").json()["id"]]
+    for level in range(1, 9):
+        made = make_cohort(operator, name=str(level), parent_cohort=ids[-1] if level != 4 else None)
+        ids.append(made.json()["id"])
+    renamed = operator.client.patch(f"/api/v1/cohorts/{ids[1]}", {"name": "0"}, format="json")
+    assert (renamed.status_code, renamed.json()["code"]) == (409, "cohort_exists")
+    # Four levels above, five in the branch.
+    moved = operator.client.patch(f"/api/v1/cohorts/{ids[4]}", {"parent_cohort": ids[3]}, format="json")
+    assert (moved.status_code, moved.json()["code"]) == (409, "cohort_refused")
+    moved = operator.client.patch(f"/api/v1/cohorts/{ids[4]}", {"parent_cohort": ids[2]}, format="json")
+    assert moved.json()["parent_cohort"] == ids[2]
+
+
 @pytest.mark.parametrize(
     "wrong", [{"weight": 0}, {"borrow_permille": -1}, {"parent_cohort": "coh_x"}, {"name": ""}, {"more": 1}]
 )

@@ -60,6 +60,7 @@ def test_others_and_bad_input_are_refused_with_a_reason(operator: Person, node: 
     empty = post(operator)
     assert (empty.status_code, empty.data["code"]) == (400, "bad_simulation")
     assert post(operator, trials=[{"moves": "many"}]).status_code == 400
+    assert post(operator, to="0001-01-01T00:00:00Z").data["errors"][0]["pointer"] == "/to"
     assert post(operator, trials=[{"remove_nodes": ["nod_x"]}]).status_code == 400
     assert operator.client.get("/api/v1/forecast?risk_permille=1001").status_code == 400
 

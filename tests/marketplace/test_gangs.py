@@ -93,10 +93,12 @@ def test_a_queued_gang_is_placed_whole(ada: Buyer) -> None:
     assert {row["state"] for row in shown["reservations"]} == {"confirmed"}
 
 
-def test_the_quota_is_judged_for_the_sum(ada: Buyer) -> None:
+@pytest.mark.parametrize("scarce", [{"nominal_permille": 1000}, {"nominal_mib": 4 * 2048}, {"max_reservations": 4}])
+def test_the_quota_is_judged_for_the_sum(ada: Buyer, scarce: dict[str, int]) -> None:
     node_of(8)
+    plenty = {"nominal_permille": 10**6, "nominal_mib": 10**6, "max_reservations": 10**3}
     with system_scope():
-        Quota.objects.create(tenant_id=ada.tenant_id, nominal_permille=1000, nominal_mib=10**6, max_reservations=10)
+        Quota.objects.create(tenant_id=ada.tenant_id, **{**plenty, **scarce})
     assert ask(ada, 4).status_code == 201
     refused = ask(ada, 1)
     assert (refused.status_code, refused.json()["code"]) == (409, "quota_exceeded")

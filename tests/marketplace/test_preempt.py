@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from allocator.models import Lease
 from billing.models import Charge
 from marketplace.models import EVERYWHERE, Eviction, Reservation, ReservationState
 from marketplace.services import cohorts, gang_orders, preempt_end, queue, quotas, reconcile, reconcile_device, release
+from marketplace.services.show import show_one
 from tests.marketplace.factories import (
     HOUR,
     MINUTE,
@@ -113,6 +115,17 @@ def test_the_victim_goes_back_in_line_with_its_age_and_the_rest_of_its_time(node
     assert fresh(victim).ends_at == NOON + DAY + HOUR
     settle(node, GONE + HOUR)
     assert fresh(victim).state == S.ACTIVE
+
+
+def test_while_it_waits_again_it_shows_what_it_has_cost(node: Node) -> None:
+    victim, _ = run(node), wait()
+    queue.place_queued(now=TOLD)
+    for now in (GONE, GONE, GONE):
+        settle(node, now)
+    shown = show_one(fresh(victim), now=GONE)
+    assert (shown.row.state, shown.lease, shown.placement, shown.per_hour) == (S.QUEUED, None, None, None)
+    assert shown.cost is not None
+    assert (shown.cost.amount, shown.cost.quality) == (Decimal("1.0667"), "measured")
 
 
 def test_from_the_notice_on_nothing_is_charged_and_the_device_still_adds_up(node: Node) -> None:

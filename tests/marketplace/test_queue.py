@@ -6,12 +6,15 @@ from typing import Any
 
 import pytest
 
+from allocator.errors import DoesNotFit
 from marketplace.errors import QuotaExceeded, WrongPeriod
 from marketplace.models import EVERYWHERE, Reservation, ReservationState
 from marketplace.services import queue, quotas, release
 from tests.delivery import deliver
 from tests.marketplace.factories import HOUR, MINUTE, NOON, Buyer, buy, fresh, make_buyer, make_price
-from tests.marketplace.node import Node
+from tests.marketplace.node import Node, make_device
+from vxpu.ids import new_uuid
+from vxpu.states import DeviceKind
 
 pytestmark = pytest.mark.usefixtures("system")
 WHOLE: dict[str, Any] = {"memory_mib": 8192, "share_permille": 1000}
@@ -33,6 +36,13 @@ def wait(buyer: Buyer | None = None, **over: Any) -> Reservation:
     return buy(buyer or make_buyer(), queue=True, **{**WHOLE, **over})
 
 
+def fill_a_card() -> None:
+    """A device of another kind, and somebody has it."""
+    make_price(sku="nvidia")
+    Node(now=NOON, devices=[make_device(kind=DeviceKind.NVIDIA)])
+    buy(make_buyer(), **WHOLE, device_kind="nvidia")
+
+
 def free(row: Reservation, node: Node) -> None:
     release.release(reach=EVERYWHERE, reservation_id=row.pk, actor="user:test", now=NOON + MINUTE)
     node.beat(now=NOON + MINUTE)
@@ -43,6 +53,19 @@ def test_a_wish_that_does_not_fit_waits_and_says_for_what(full: Reservation) -> 
     assert (row.state, row.lease_id, row.price_id) == (ReservationState.QUEUED, None, None)
     assert (row.waits_for, row.estimated_start_at) == ("memory_and_compute", NOON + HOUR)
     assert row.queued_until == NOON + 24 * HOUR
+
+
+def test_a_wish_that_no_device_could_ever_take_does_not_wait(node: Node) -> None:
+    for over in ({"memory_mib": 10**6}, {"device_kind": "nvidia"}, {"device_id": new_uuid()}):
+        with pytest.raises(DoesNotFit) as refused:
+            wait(**over)
+        assert "queue" not in refused.value.suggestion
+    assert Reservation.objects.count() == 0
+
+
+def test_it_waits_for_what_may_come_free_however_many_devices_are_of_another_sort(full: Reservation) -> None:
+    Node(now=NOON, devices=[make_device(model="Another CPU") for _ in range(3)])
+    assert wait(models=("Test CPU",)).waits_for == "memory_and_compute"
 
 
 def test_a_wish_that_fits_does_not_wait(node: Node) -> None:
@@ -74,6 +97,7 @@ def test_a_short_wish_may_pass_only_if_it_delays_nobody(node: Node) -> None:
 
 
 def test_the_place_in_line_is_a_range(full: Reservation) -> None:
+    fill_a_card()
     rows = [wait(), wait(ends_at=None), wait(device_kind="nvidia")]
     places = [queue.position_of(fresh(row), now=NOON) for row in rows]
     assert [(place.best, place.worst) for place in places if place] == [(1, 1), (2, 2), (1, 1)]

@@ -14,7 +14,7 @@ from marketplace.models import EVERYWHERE, Placement, Reservation, ReservationSt
 from marketplace.services import decay, estimate, gang_orders, queue, quotas, reconcile, release
 from tests.marketplace.factories import HOUR, MINUTE, NOON, Buyer, buy, fresh, make_buyer, make_order, make_price
 from tests.marketplace.node import Node, make_device
-from vxpu.states import LeaseState
+from vxpu.states import DeviceKind, LeaseState
 from vxpu.wire.node import LeaseReport
 
 pytestmark = pytest.mark.usefixtures("system")
@@ -109,6 +109,9 @@ def test_small_purchases_do_not_starve_a_large_wish_without_an_end_in_sight(node
 
 def test_another_kind_is_not_held_up(node: Node) -> None:
     buy(make_buyer(), **WHOLE)
+    make_price(sku="nvidia")
+    Node(now=NOON, devices=[make_device(kind=DeviceKind.NVIDIA)])
+    buy(make_buyer(), **WHOLE, device_kind="nvidia")
     head, other = wait(device_kind="nvidia"), wait()
     full = wait()
     Node(now=NOON)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from kombu import Consumer, Message, Producer
 
 from config.celery import QUEUES, app, route
 from config.schedule import BEAT
@@ -80,6 +81,23 @@ def test_every_task_has_a_queue_that_workers_take() -> None:
     app.loader.import_default_modules()
     ours = {name for name in app.tasks if not name.startswith("celery.")}
     assert {route(name)["queue"] for name in ours} <= set(QUEUES)  # type: ignore[index]
+
+
+def test_however_much_is_sold_the_fleet_is_looked_after_first(committed_system: str) -> None:
+    app.control.purge()
+    seen: list[str] = []
+
+    def take(_: object, message: Message) -> None:
+        seen.append(message.delivery_info["routing_key"])
+        message.ack()
+
+    with app.connection_for_write() as link:
+        for queue in reversed(app.conf.task_queues * 2):
+            Producer(link).publish({}, routing_key=queue.name, declare=[queue])
+        with Consumer(link, app.conf.task_queues, callbacks=[take], prefetch_count=1):
+            while len(seen) < 2 * len(QUEUES):
+                link.drain_events(timeout=5)
+    assert seen == ["allocator"] * 2 + ["billing"] * 2 + ["default"] * 2 + ["market"] * 2
 
 
 def test_the_beat_names_tasks_that_exist() -> None:

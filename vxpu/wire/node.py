@@ -27,6 +27,8 @@ USAGE_PATH = "/agent/v1/usage"
 WINDOW_FRAMES = 4
 OUTPUT_BYTES = 64 * 1024
 EVERY_LEASE = "*"
+# An exbibyte, and what a column of counts holds: a machine that says more is mistaken.
+MOST_MIB, MOST_UNITS = 2**40, 2**31 - 1
 OUTPUT_BASE64 = (OUTPUT_BYTES + 2) // 3 * 4
 
 
@@ -101,9 +103,9 @@ class DeviceReport(Strict):
     model: str = Field(max_length=128)
     vendor: str = Field(max_length=128)
     simulated: bool
-    compute_units: int = Field(ge=1)
-    memory_mib: int = Field(ge=1, description="physical")
-    capacity_mib: int = Field(ge=1, description="sellable: physical less the host reserve")
+    compute_units: int = Field(ge=1, le=MOST_UNITS)
+    memory_mib: int = Field(ge=1, le=MOST_MIB, description="physical")
+    capacity_mib: int = Field(ge=1, le=MOST_MIB, description="sellable: physical less the host reserve")
     capacity_permille: int = Field(ge=1, le=1000)
     isolation: Isolation = Field(description="the strongest mode that this node can enforce here")
     isolation_detail: str = Field(default="", max_length=400)
@@ -150,10 +152,10 @@ class Hello(Strict):
 class HostReport(Strict):
     """What the machine has beside its devices, and how much of that may be sold with slices of them."""
 
-    cores_milli: int = Field(ge=0, description="thousandths of a processor core, all of them")
-    memory_mib: int = Field(ge=0, description="main memory, physical")
-    sellable_cores_milli: int = Field(ge=0)
-    sellable_memory_mib: int = Field(ge=0)
+    cores_milli: int = Field(ge=0, le=MOST_UNITS, description="thousandths of a processor core, all of them")
+    memory_mib: int = Field(ge=0, le=MOST_MIB, description="main memory, physical")
+    sellable_cores_milli: int = Field(ge=0, le=MOST_UNITS)
+    sellable_memory_mib: int = Field(ge=0, le=MOST_MIB)
 
 
 class Sync(Strict):

@@ -161,6 +161,7 @@ def test_a_document_that_is_right() -> None:
         (document(links=[*WHOLE_NODE, link("b", "a", nvlinks=3)]), "'a' and 'b' were told of before, and otherwise"),
         (document(links=[*WHOLE_NODE, link("a", "b", nvlinks=-1)]), "nvlinks -1 is not a number from 0 to 18"),
         (document(links=[*WHOLE_NODE, link("a", "b", pcie="near")]), "pcie 'near' is none of system, numa_node"),
+        (document(links=[*WHOLE_NODE, link("a", "b", pcie=["switch"])]), "pcie ['switch'] is none of system"),
         (document(links=[*WHOLE_NODE, "a-b"]), "link 4: not {'between': [one, other], ...}"),
         (document(links=WHOLE_NODE, switch={"x": 1}), "switch: no device 'x' on this node"),
         (document(links=WHOLE_NODE, switch={"a": "all"}), "switch: 'all' links of 'a'"),

@@ -11,15 +11,13 @@ import { SkeletonRows } from "@/components/skeleton-rows";
 import { When } from "@/components/when";
 import { useZone } from "@/hooks/use-zone";
 import { api, dataOf } from "@/lib/api";
+import { NEVER } from "@/lib/constraints";
 import { useT } from "@/lib/i18n";
 import { bookedSeconds, type Reservation } from "@/lib/reservation";
 import { sizeText } from "@/lib/reservation-words";
 import { serverNow } from "@/lib/clock";
 import { formatInstant } from "@/lib/time-format";
 import classes from "@/features/lease/meters.module.css";
-
-/** What no waiting mends: a device of another sort would have to come. */
-const NEVER = new Set(["larger_than_device", "isolation", "other_kind", "other_device"]);
 
 type Row = readonly [name: string, value: ReactNode];
 

@@ -40,6 +40,8 @@ function NodeFacts({ node }: { node: Node }) {
   const rows: [string, React.ReactNode][] = [
     [t("nodes.state"), <StateBadge key="state" state={stateOf(node)} />],
     [t("nodes.rack"), <RackField key={node.rack} node={node} />],
+    ...(node.pool ? [[t("nodes.pool"), node.pool] as [string, React.ReactNode]] : []),
+    ...(node.site ? [[t("nodes.site"), node.site] as [string, React.ReactNode]] : []),
     [t("nodes.last_seen"), <When key="seen" at={node.last_seen_at} none={t("nodes.never")} />],
     [t("nodes.version"), node.agent_version],
     [t("nodes.clock"), <Clock key="clock" offset={node.clock_offset_ms} />],

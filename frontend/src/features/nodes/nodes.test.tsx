@@ -103,6 +103,13 @@ describe("a node", () => {
     expect(await screen.findByText("olga · a fan rattles")).toBeInTheDocument();
   });
 
+  it("says in which pool and at which site it is", async () => {
+    serveNode(makeNode({ pool: "east", site: "hq" }));
+    await drawNode();
+    expect(await screen.findByText("east")).toBeInTheDocument();
+    expect(screen.getByText("hq")).toBeInTheDocument();
+  });
+
   it("is cordoned after one question", async () => {
     serveNode();
     const calls = serve("post", `/nodes/${NODE_IDS[0]}/cordon`, makeNode({ cordoned: true }));

@@ -3,6 +3,7 @@ import { endOf } from "@/features/reserve/period";
 import type { Size } from "@/features/reserve/proportion";
 import type { ReserveSearch } from "@/features/reserve/search";
 import type { Schema } from "@/lib/api";
+import { NEVER } from "@/lib/constraints";
 import type { Problem } from "@/lib/problem";
 
 export type Refusal = Schema<"Refusal">;
@@ -49,17 +50,6 @@ export function constraintsOf(refusal: Refusal): { name: string; count: number }
     .map(([name, count]) => ({ name, count }))
     .sort((a, b) => b.count - a.count || (a.name < b.name ? -1 : 1));
 }
-
-const NEVER = new Set([
-  "impossible_shape",
-  "other_device",
-  "other_kind",
-  "other_model",
-  "other_pool",
-  "other_site",
-  "isolation",
-  "larger_than_device",
-]);
 
 /** Some device is only busy or away: waiting may help. */
 export const mayComeFree = (refusal: Refusal): boolean =>

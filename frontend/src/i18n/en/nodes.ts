@@ -9,6 +9,8 @@ export const nodes = {
   rack: "Rack",
   no_rack: "not said",
   change_rack: "Change",
+  pool: "Pool",
+  site: "Site",
   state: "State",
   devices: "Devices",
   device: "Device",

@@ -12,6 +12,8 @@ export const nodes = {
   rack: "机架",
   no_rack: "未填写",
   change_rack: "修改",
+  pool: "资源池",
+  site: "站点",
   state: "状态",
   devices: "设备",
   device: "设备",
