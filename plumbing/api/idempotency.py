@@ -128,8 +128,10 @@ def _claim(request: Request, *, now: datetime) -> IdempotencyKey | Response:
 
 def _insert(fresh: IdempotencyKey) -> bool:
     """Whether nobody has the key."""
-    values = [fresh.pk, fresh.tenant_id, fresh.created_at, fresh.key, fresh.request_digest, fresh.attempt,
-              fresh.leased_until, fresh.expires_at]  # fmt: skip
+    values: list[Any] = [
+        fresh.pk, fresh.tenant_id, fresh.created_at, fresh.key, fresh.request_digest, fresh.attempt,
+        fresh.leased_until, fresh.expires_at,
+    ]  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, values)
         return bool(cursor.rowcount)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Any, cast
 
 from django.db.models import QuerySet
@@ -16,11 +15,16 @@ from rest_framework.views import APIView
 from plumbing.api.pagination import Cursor
 from plumbing.principal import Principal
 
+_shapes: dict[str, BaseSerializer[Any]] = {}
 
-@lru_cache(maxsize=256)
+
 def _shape_of(serializer_class: type[BaseSerializer[Any]]) -> BaseSerializer[Any]:
     """DRF copies every field of a serializer anew for each request; without data and context they keep no state."""
-    return serializer_class()
+    name = f"{serializer_class.__module__}.{serializer_class.__qualname__}"
+    found = _shapes.get(name)
+    if type(found) is not serializer_class:  # also for a class that was made anew under the same name
+        found = _shapes[name] = serializer_class()
+    return found
 
 
 def document_of(serializer_class: type[BaseSerializer[Any]], value: object) -> dict[str, Any]:
