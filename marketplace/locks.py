@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F
 
 from marketplace.errors import QuotaMoved
 from marketplace.models import EVERYWHERE, Cohort, Quota, Reach, Reservation
@@ -46,8 +45,8 @@ def lock_cohorts(*, cohort_ids: Sequence[UUID]) -> None:
 
 
 def _quota_rows(tenant_id: UUID) -> list[Quota]:
-    found = Quota.objects.select_for_update().filter(tenant_id=tenant_id)
-    return list(found.order_by(F("project_id").asc(nulls_first=True)))
+    statement = "SELECT * FROM marketplace_quota WHERE tenant_id = %s ORDER BY project_id NULLS FIRST FOR UPDATE"
+    return list(Quota.objects.raw(statement, [tenant_id]))
 
 
 @contextmanager

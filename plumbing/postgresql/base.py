@@ -23,19 +23,20 @@ class Cursor(psycopg.ClientCursor[Any]):
     """Sends what its connection has noted before its own statement, and shows the results of that only."""
 
     owner: DatabaseWrapper | None = None
+    _takes_front = False
     _front: Sequence[bytes] = ()
 
     def execute(self, query: Any, params: Any = None, **options: Any) -> Any:
         if self.owner is None:  # the pool's own, and the like
             return super().execute(query, params, **options)
-        self._front = self.owner.take_front()
+        self._takes_front = True
         try:
             return super().execute(query, params, **options)
         except BaseException:
             self.owner.told = None
             raise
         finally:
-            self._front = ()
+            self._takes_front, self._front = False, ()
 
     def executemany(self, query: Any, params_seq: Any, **options: Any) -> None:
         self._send_front()
@@ -50,7 +51,9 @@ class Cursor(psycopg.ClientCursor[Any]):
             self.owner.send_front()
 
     def _execute_send(self, query: Any, **options: Any) -> None:
-        if self._front:
+        # Not before: a statement whose values cannot be written is never sent, and what goes before it has to wait.
+        if self._takes_front and self.owner is not None:
+            self._front = self.owner.take_front()
             query.query = b"; ".join([*self._front, query.query])
         super()._execute_send(query, **options)
 

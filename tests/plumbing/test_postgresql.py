@@ -108,6 +108,16 @@ def test_savepoints_undo_their_own_part_only() -> None:
         assert set(OutboxEvent.objects.values_list("pk", flat=True)) == {kept.pk, last.pk}
 
 
+def test_a_statement_that_cannot_be_written_takes_no_begin_with_it(committed_db: str) -> None:
+    with system_scope():
+        with transaction.atomic():
+            with pytest.raises(DataError), transaction.atomic():
+                connection.cursor().execute("SELECT %s", ["\0"])
+            make_event()
+            transaction.set_rollback(True)
+        assert OutboxEvent.objects.count() == 0
+
+
 @needs_db
 def test_an_empty_savepoint_is_never_sent() -> None:
     current_scope()
