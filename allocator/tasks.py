@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
 from uuid import UUID
 
 from django.utils import timezone
@@ -13,14 +12,14 @@ from allocator.services import learn as learning
 from allocator.services import run_moves as moving
 from allocator.services import start_due as due
 from allocator.services import sweep as sweeping
+from plumbing.outbox import ONCE, TOGETHER
 from plumbing.tasks import task
 
 
 @task(queue="allocator")
 def start_due() -> None:
     """Every second: drain what is over, and poke the nodes for which the clock changed something."""
-    for node_id in due.start_due(now=timezone.now()):
-        poke.poke(node_id=node_id)
+    poke.poke_all(node_ids=due.start_due(now=timezone.now()))
 
 
 @task(queue="allocator")
@@ -35,10 +34,10 @@ def expire_holds() -> None:
     hold.expire_holds(now=timezone.now())
 
 
-@task(queue="allocator")
-def poke_node(*, node_id: str, tenant_id: str) -> None:  # noqa: ARG001 - an event's fields
-    """On DesiredChanged."""
-    poke.poke(node_id=UUID(node_id))
+@task(queue="allocator", hears=TOGETHER)
+def poke_nodes(*, events: list[dict[str, str]]) -> None:
+    """On DesiredChanged: each node once."""
+    poke.poke_all(node_ids=[UUID(node_id) for node_id in dict.fromkeys(event["node_id"] for event in events)])
 
 
 @task(queue="allocator")
@@ -59,8 +58,8 @@ def sweep() -> None:
     sweeping.sweep()
 
 
-@task(queue="allocator")
-def run_moves(**_: Any) -> None:
+@task(queue="allocator", hears=ONCE)
+def run_moves() -> None:
     """Every second, and when a move has ended: plans of moves, as far as they go now."""
     moving.run(now=timezone.now())
 
@@ -71,8 +70,8 @@ def consolidate() -> None:
     consolidation.consolidate(now=timezone.now())
 
 
-@task(queue="default")
-def run_simulations(**_: Any) -> None:
+@task(queue="default", hears=ONCE)
+def run_simulations() -> None:
     """Every few seconds, and when one is asked for: the next trial of a simulation. Not on the allocator's queue."""
     simulate.run_next(now=timezone.now())
 

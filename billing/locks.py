@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from django.db import connection
-
 from billing.errors import NoAccount
 from billing.models import Account, NumberSeries
 
@@ -32,11 +30,10 @@ def account_for_status(*, account_id: UUID) -> Account:
 
 def account_for_use(*, account_id: UUID) -> Account:
     """FOR KEY SHARE: the account stays as it is until the caller commits, while charging goes on. Raises NoAccount."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM billing_account WHERE id = %s FOR KEY SHARE", [account_id])
-        if cursor.fetchone() is None:
-            raise NoAccount
-    return Account.objects.get(pk=account_id)
+    found = list(Account.objects.raw("SELECT * FROM billing_account WHERE id = %s FOR KEY SHARE", [account_id]))
+    if not found:
+        raise NoAccount
+    return found[0]
 
 
 def number_series(*, name: str) -> NumberSeries:

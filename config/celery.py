@@ -11,6 +11,7 @@ from celery import Celery
 from celery.signals import task_postrun
 from kombu import Queue
 from kombu.exceptions import OperationalError as BrokerError
+from redis.exceptions import RedisError
 
 from config.schedule import BEAT
 
@@ -51,15 +52,19 @@ _quiet_until = 0.0
 
 
 def nudge_outbox() -> None:
-    """Ask for a drain right after a commit. If the broker is away the beat does it: the row is safe.
+    """Ask for a drain right after a commit, unless one is asked for that has not begun: it will see this commit too.
 
-    After a failure this process does not try again for some seconds, so that requests do not wait for a dead broker.
+    If the broker is away the beat does it: the row is safe. After a failure this process does not try again for some
+    seconds, so that requests do not wait for a dead broker.
     """
     global _quiet_until  # noqa: PLW0603 - one circuit breaker a process
     if time.monotonic() < _quiet_until:
         return
+    from plumbing import outbox  # needs settings, as above
+
     try:
-        app.send_task(DRAIN, queue="default", retry=False, ignore_result=True)
-    except (BrokerError, OSError):
+        if outbox.claim_drain():
+            app.send_task(DRAIN, queue="default", retry=False, ignore_result=True)
+    except (BrokerError, RedisError, OSError):
         _quiet_until = time.monotonic() + QUIET_S
         log.warning("The broker is away; the outbox waits for the beat", exc_info=True)

@@ -34,14 +34,14 @@ from marketplace.events import (
 )
 
 SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
-    DesiredChanged: [fleet.poke_node],
+    DesiredChanged: [fleet.poke_nodes],
     NodeRevoked: [fleet.close_node],
     # The live topics hear of it at once, from the service.
     NodeChanged: [],
     CapacityFreed: [market.place_queued, market.offer_earlier_starts],
-    LeaseActivated: [market.reconcile_owner],
-    LeaseEnded: [market.reconcile_owner],
-    LeaseLost: [market.reconcile_owner],
+    LeaseActivated: [market.reconcile_owners],
+    LeaseEnded: [market.reconcile_owners],
+    LeaseLost: [market.reconcile_owners],
     # A smaller size may be room for others.
     LeaseResized: [market.rate_dirty, market.place_queued, market.offer_earlier_starts],
     # A phase changed: the bucket is dirty already, and no state of the reservation changes.
@@ -54,7 +54,7 @@ SUBSCRIPTIONS: dict[type[Any], Sequence[Any]] = {
     MoveEnded: [fleet.run_moves],
     RoomMade: [market.make_room],
     SimulationAsked: [fleet.run_simulations],
-    ReservationConfirmed: [market.reconcile_reservation],
+    ReservationConfirmed: [market.reconcile_owners],
     ReservationQueued: [market.place_queued],
     ReservationEnded: [market.spare_victims],
     # Notices and webhooks will listen to these.

@@ -14,6 +14,7 @@ from plumbing.tasks import task
 @task(queue="default")
 def drain_outbox() -> None:
     """Hand committed events to their tasks, until none is left."""
+    outbox.begin_drain()
     subscribers = import_string(settings.VXPU_SUBSCRIPTIONS)
     while outbox.drain(subscribers=subscribers):
         continue

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import F
 
 from marketplace.errors import QuotaMoved
 from marketplace.models import EVERYWHERE, Cohort, Quota, Reach, Reservation
@@ -21,8 +20,8 @@ from plumbing.rowsec import system_scope
 
 
 @transaction_required
-def lock_quotas(*, tenant_id: UUID, project_id: UUID, way_up: Sequence[UUID]) -> list[Quota]:
-    """The tenant's row, made with the defaults if it is missing, and the project's if there is one.
+def lock_quotas(*, tenant_id: UUID, way_up: Sequence[UUID]) -> list[Quota]:
+    """The tenant's row, made with the defaults if it is missing, then those of its projects.
 
     `way_up`, the cohorts above as they were read, are locked before them from the root down. Raises QuotaMoved if the
     tenant is in another one now.
@@ -34,7 +33,7 @@ def lock_quotas(*, tenant_id: UUID, project_id: UUID, way_up: Sequence[UUID]) ->
         rows = _quota_rows(tenant_id)
     if rows[0].cohort_id != (way_up[0] if way_up else None):
         raise QuotaMoved(suggestion="Try again.")
-    return [row for row in rows if row.project_id in {None, project_id}]
+    return rows
 
 
 @transaction_required
@@ -46,8 +45,8 @@ def lock_cohorts(*, cohort_ids: Sequence[UUID]) -> None:
 
 
 def _quota_rows(tenant_id: UUID) -> list[Quota]:
-    found = Quota.objects.select_for_update().filter(tenant_id=tenant_id)
-    return list(found.order_by(F("project_id").asc(nulls_first=True)))
+    statement = "SELECT * FROM marketplace_quota WHERE tenant_id = %s ORDER BY project_id NULLS FIRST FOR UPDATE"
+    return list(Quota.objects.raw(statement, [tenant_id]))
 
 
 @contextmanager

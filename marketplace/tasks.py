@@ -10,21 +10,17 @@ from django.utils import timezone
 from marketplace.services import decay, estimate, offer_earlier, queue, quote, rate, reconcile, relocate, scale
 from marketplace.services import fail_over as fail_over_all
 from marketplace.services import make_room as room
+from plumbing.outbox import ONCE, TOGETHER
 from plumbing.tasks import task
 
 QUEUE = "market"
 
 
-@task(queue=QUEUE)
-def reconcile_owner(*, owner: str, **_: Any) -> None:
-    """A lease changed: bring its reservation to where it is, and rate it if it has ended."""
-    reconcile.reconcile_one(owner=UUID(owner), now=timezone.now())
-
-
-@task(queue=QUEUE)
-def reconcile_reservation(*, reservation_id: str, **_: Any) -> None:
-    """A booking was made: if it starts now, it is activating."""
-    reconcile.reconcile_one(owner=UUID(reservation_id), now=timezone.now())
+@task(queue=QUEUE, hears=TOGETHER)
+def reconcile_owners(*, events: list[dict[str, Any]]) -> None:
+    """Leases changed, or bookings were made: bring their reservations to where they are, and rate what has ended."""
+    owners = {UUID(event["owner"] if "owner" in event else event["reservation_id"]) for event in events}
+    reconcile.reconcile_owners(owners=owners, now=timezone.now())
 
 
 @task(queue=QUEUE)
@@ -33,14 +29,14 @@ def spare_victims(*, reservation_id: str, **_: Any) -> None:
     reconcile.reconcile_victims(for_id=UUID(reservation_id), now=timezone.now())
 
 
-@task(queue=QUEUE)
-def rate_dirty(**_: Any) -> None:
+@task(queue=QUEUE, hears=ONCE)
+def rate_dirty() -> None:
     """Usage arrived, or a phase changed: charge the buckets concerned."""
     rate.rate_dirty(now=timezone.now())
 
 
-@task(queue=QUEUE)
-def place_queued(**_: Any) -> None:
+@task(queue=QUEUE, hears=ONCE)
+def place_queued() -> None:
     """Room may have come: give it to who has waited longest."""
     queue.place_queued(now=timezone.now())
 
@@ -57,8 +53,8 @@ def forget_use() -> None:
     decay.bring_up(now=timezone.now())
 
 
-@task(queue=QUEUE)
-def offer_earlier_starts(**_: Any) -> None:
+@task(queue=QUEUE, hears=ONCE)
+def offer_earlier_starts() -> None:
     """Room may have come before someone's booked start: offer it."""
     offer_earlier.offer_earlier(now=timezone.now())
 
@@ -75,8 +71,8 @@ def watch_nodes() -> None:
     fail_over_all.watch(now=timezone.now())
 
 
-@task(queue=QUEUE)
-def fail_over(**_: Any) -> None:
+@task(queue=QUEUE, hears=ONCE)
+def fail_over() -> None:
     """Leases were given up: whoever has not got another place yet."""
     fail_over_all.fail_over(now=timezone.now())
 
@@ -93,13 +89,13 @@ def purge_quotes() -> None:
     quote.purge(now=timezone.now())
 
 
-@task(queue=QUEUE)
-def switch_moves(**_: Any) -> None:
+@task(queue=QUEUE, hears=ONCE)
+def switch_moves() -> None:
     """Every two seconds, and when one is ready: reservations whose new slice is ready take it."""
     relocate.switch_ready(now=timezone.now())
 
 
-@task(queue=QUEUE)
-def make_room(**_: Any) -> None:
+@task(queue=QUEUE, hears=ONCE)
+def make_room() -> None:
     """Every ten seconds, and when room is there: wishes that wait are given it, or it is begun for them."""
     room.make_room(now=timezone.now())

@@ -6,8 +6,10 @@ Events are hints: a task may get one twice or, after the loss of the broker's da
 from __future__ import annotations
 
 import dataclasses
+import json
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from enum import Enum
 from typing import Any, Protocol
@@ -18,9 +20,20 @@ from django.db import connection, transaction
 from django.utils.module_loading import import_string
 
 from plumbing.db import transaction_required
+from plumbing.live.valkey import VALKEY_AWAY, valkey
 from plumbing.models import OutboxEvent
 
 log = logging.getLogger(__name__)
+
+_STORE = """
+INSERT INTO plumbing_outboxevent (id, tenant_id, created_at, kind, payload)
+SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::text[], %s::jsonb[])
+"""
+
+# A claim of a drain that is never made runs out; the beat is quicker.
+CLAIM_MS = 2000
+# How a task hears of the events of one drain: each by a call of its own, all in one call, or that there were any.
+EACH, TOGETHER, ONCE = "each", "together", "once"
 
 
 class Subscriber(Protocol):
@@ -68,7 +81,12 @@ def publish_all(events: Iterable[Event]) -> None:
     rows = [_row_of(event) for event in events]
     if not rows:
         return
-    OutboxEvent.objects.bulk_create(rows)
+    columns: list[list[Any]] = [
+        [row.pk for row in rows], [row.tenant_id for row in rows], [row.created_at for row in rows],
+        [row.kind for row in rows], [json.dumps(row.payload) for row in rows],
+    ]  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(_STORE, columns)
     if not any(entry[1] is _nudge for entry in connection.run_on_commit):
         transaction.on_commit(_nudge, robust=True)
 
@@ -85,6 +103,22 @@ def _nudge() -> None:
     nudge()
 
 
+def claim_drain() -> bool:
+    """Whether a drain is to be asked for now: False while one is asked for that has not begun. Raises
+    redis.RedisError or OSError when Valkey is away."""
+    return bool(valkey().set(_claim_key(), "1", nx=True, px=CLAIM_MS))
+
+
+def begin_drain() -> None:
+    """What is committed from now on asks for a drain of its own. The drain's beat makes up for a claim that is lost."""
+    with suppress(*VALKEY_AWAY):  # then the claim runs out by itself
+        valkey().delete(_claim_key())
+
+
+def _claim_key() -> str:
+    return f"vxpu.outbox.asked:{connection.settings_dict['NAME']}"
+
+
 def drain(*, subscribers: Mapping[type[Any], Sequence[Subscriber]], limit: int = 200) -> int:
     """Hand up to `limit` events to their tasks and forget them; returns how many.
 
@@ -94,10 +128,22 @@ def drain(*, subscribers: Mapping[type[Any], Sequence[Subscriber]], limit: int =
     by_kind = {kind_of(event_class): tasks for event_class, tasks in subscribers.items()}
     with transaction.atomic(durable=True):
         rows = list(OutboxEvent.objects.select_for_update(skip_locked=True).order_by("id")[:limit])
+        heard: dict[Subscriber, list[dict[str, Any]]] = {}
         for row in rows:
             if row.kind not in by_kind:
                 log.error("No entry in the subscriptions for %s; event %s is dropped", row.kind, row.id)
             for task in by_kind.get(row.kind, ()):
-                task.apply_async(kwargs=row.payload)
+                heard.setdefault(task, []).append(row.payload)
+        for task, payloads in heard.items():
+            for kwargs in _calls_of(task, payloads):
+                task.apply_async(kwargs=kwargs)
         OutboxEvent.objects.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
+
+
+def _calls_of(task: Subscriber, payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The keywords of each call that a task gets for the events of one drain; see `plumbing.tasks.task`."""
+    hears = getattr(task, "hears", EACH)
+    if hears == ONCE:
+        return [{}]
+    return payloads if hears == EACH else [{"events": payloads}]

@@ -1,74 +1,34 @@
 """Row-level security: which tenant's rows this connection may see, and the migration operations that switch it on.
 
-The database holds the scope (two settings of the session); the default is none: no row is visible, none can be written.
-The application's role is neither owner nor superuser, so the policies bind it; the owner, who migrates, is exempt.
+The database judges by the scope (two settings of the session); the default is none: no row is visible, none can be
+written. The application's role is neither owner nor superuser, so the policies bind it; the owner, who migrates, is
+exempt.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from uuid import UUID
 
-from django.db import InterfaceError, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.migrations.operations.base import Operation
-from psycopg.pq import TransactionStatus
 
-log = logging.getLogger(__name__)
-
-# The scope that was in force is read before it is replaced: a materialized CTE fixes the order.
-_SWITCH = """
-WITH before AS MATERIALIZED (
-    SELECT coalesce(current_setting('vxpu.tenant', true), '') AS tenant,
-           coalesce(current_setting('vxpu.system', true), '') AS system
-)
-SELECT tenant, system, set_config('vxpu.tenant', %s, false), set_config('vxpu.system', %s, false) FROM before
-"""
-
-
-def _switch(tenant: str, system: str) -> tuple[str, str]:
-    with connection.cursor() as cursor:
-        cursor.execute(_SWITCH, [tenant, system])
-        before = cursor.fetchone()
-    return before[0], before[1]
-
-
-def _rollback_restores() -> bool:
-    """A failed transaction accepts no statement; its rollback takes our settings back with it."""
-    if connection.connection is None or connection.connection.closed:
-        return True
-    status = connection.connection.info.transaction_status
-    return bool(connection.needs_rollback or status in {TransactionStatus.INERROR, TransactionStatus.UNKNOWN})
-
-
-def _restore(before: tuple[str, str], *, failed: bool) -> None:
-    """A connection that cannot be told any more must not be used with the wrong scope: it is closed.
-
-    In a transaction that did well so far the loss is raised: Django takes the transaction of a closed connection for
-    rolled back, commits nothing and says nothing.
-    """
-    try:
-        _switch(*before)
-    except (OperationalError, InterfaceError):
-        log.warning("Lost the database at the end of a scope", exc_info=True)
-        in_transaction = connection.in_atomic_block
-        connection.close()
-        if in_transaction and not failed:
-            raise
+from plumbing.postgresql.base import DatabaseWrapper
 
 
 @contextmanager
 def _scope(tenant: str, system: str) -> Iterator[None]:
-    before = _switch(tenant, system)
-    failed = True
+    """Costs nothing by itself: the next statement takes it along (plumbing/postgresql)."""
+    link = connections[DEFAULT_DB_ALIAS]
+    if not isinstance(link, DatabaseWrapper):
+        raise TypeError("row-level security needs the database engine plumbing.postgresql")
+    before, link.scope = link.scope, (tenant, system)
     try:
         yield
-        failed = False
     finally:
-        if not _rollback_restores():
-            _restore(before, failed=failed)
+        link.scope = before
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.conf import settings
 
-from allocator.models import Device, Lease, Node, Relocation, Segment
+from allocator.models import Lease, Node, Relocation, Segment
 from allocator.models.lease import ON_NODE
 from allocator.models.relocation import MovePlanKind, RelocationState
 from allocator.services._snapshot import to_instant
@@ -21,6 +21,7 @@ from vxpu.states import LeaseState
 from vxpu.wire.node import Desired, DesiredLease, Hook
 
 HORIZON = timedelta(seconds=60)
+ORDERED = frozenset({*ON_NODE, LeaseState.DRAINING})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,15 +33,17 @@ class Orders:
     changes_at: datetime | None
 
 
-def read_orders(*, node_id: UUID, answers_seq: int, now: datetime) -> Orders:
-    """From the node's live leases. A lease is in it from its start on, until the agent says that it is gone."""
-    states = [*ON_NODE, LeaseState.DRAINING]
-    leases = list(Lease.objects.filter(node_id=node_id, state__in=states).order_by("starts_at", "pk"))
+def read_orders(
+    *, node: Node, leases: Iterable[Lease], keys: Mapping[UUID, str], answers_seq: int, now: datetime
+) -> Orders:
+    """From the node's live leases and the keys of its devices, as the caller has them. A lease is in it from its start
+    on, until the agent says that it is gone."""
+    leases = [lease for lease in leases if lease.state in ORDERED]
+    leases.sort(key=lambda lease: (lease.starts_at, lease.pk))
     segments = _segments_of(leases)
     hooks = _hooks_of(leases)
-    keys = dict(Device.objects.filter(pk__in={lease.device_id for lease in leases}).values_list("pk", "key"))
     due = [lease for lease in leases if lease.starts_at <= now]
-    if Node.objects.filter(pk=node_id, settling_since__isnull=False).exists():
+    if node.settling_since is not None:
         due = [lease for lease in due if lease.offered_at is not None]  # the others wait: see `_settle`
     desired = Desired(
         answers_seq=answers_seq,

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from allocator.events import LeaseActivated, LeaseRecovered
 from allocator.models import Lease, LeaseOutage
 from allocator.models.lease import ALLOWED
-from allocator.services._dirty import mark_dirty
+from allocator.services._dirty import bucket_of, mark_dirty
 from allocator.services._end import end, why_over
 from allocator.services._move import move, note
 from allocator.services.relocate import hook_answered
@@ -23,6 +23,10 @@ from vxpu.wire.node import HookDone, LeaseReport
 SAYABLE = frozenset(
     {LeaseState.PREPARING, LeaseState.READY, LeaseState.SUSPENDED, LeaseState.DRAINING, LeaseState.GONE}
 )
+
+
+# No transaction of a heartbeat is so long.
+LONGEST_COMMIT = timedelta(minutes=5)
 
 
 def by_lease(reports: Iterable[LeaseReport]) -> dict[UUID, LeaseReport]:
@@ -87,7 +91,10 @@ def _gone(lease: Lease, report: LeaseReport, now: datetime) -> None:
 
 
 def _activated(lease: Lease, now: datetime) -> None:
-    mark_dirty(leases=[lease], at=now, now=now)
+    """Its bucket is rated with its first use, or once it is over; only one that ends in a moment could be rated before
+    this is committed, and must be again."""
+    if bucket_of(now + LONGEST_COMMIT) != bucket_of(now):
+        mark_dirty(leases=[lease], at=now, now=now)
     outbox.publish(LeaseActivated(tenant_id=lease.tenant_id, lease_id=lease.pk, owner=lease.owner, at=now))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Sequence
 from typing import Literal
 from uuid import UUID
 
@@ -18,18 +19,23 @@ CHANNEL = "vxpu.nodes"
 News = Literal["poke", "revoked"]
 
 
-def poke(*, node_id: UUID) -> None:
-    """Have the node asked to read its desired state."""
-    _publish(node_id, "poke")
+def poke_all(*, node_ids: Sequence[UUID]) -> None:
+    """Have the nodes asked to read their desired state; one round trip for all."""
+    _publish(node_ids, "poke")
 
 
 def close(*, node_id: UUID) -> None:
     """Have the node's connections closed: it was revoked."""
-    _publish(node_id, "revoked")
+    _publish([node_id], "revoked")
 
 
-def _publish(node_id: UUID, news: News) -> None:
+def _publish(node_ids: Sequence[UUID], news: News) -> None:
+    if not node_ids:
+        return
     try:
-        valkey().publish(CHANNEL, json.dumps({"node": str(node_id), "news": news}))
+        with valkey().pipeline(transaction=False) as pipe:
+            for node_id in node_ids:
+                pipe.publish(CHANNEL, json.dumps({"node": str(node_id), "news": news}))
+            pipe.execute()
     except (redis.RedisError, OSError):
-        log.warning("No way to node %s; it will ask at its next heartbeat", node_id, exc_info=True)
+        log.warning("No way to %d nodes; they will ask at their next heartbeat", len(node_ids), exc_info=True)

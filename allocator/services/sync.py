@@ -41,25 +41,30 @@ def sync(*, node_id: UUID, boot_id: str, message: Sync, now: datetime) -> Orders
     if node.state != NodeState.ACTIVE:
         raise NodeRevoked(f"Node {node.pk} was revoked.")
     silent_since = node.last_seen_at
-    leases = list(Lease.objects.filter(node=node, state__in=LIVE).order_by("pk"))
+    leases = _live_leases(node)
     reports = by_lease(message.leases)
     _heard(node, boot_id, message, now)
     settle(node=node, given_up=_given_up(leases, reports), now=now)
-    _write_devices(node, message.devices, now)
+    keys = _write_devices(node, message.devices, now)
     if message.host is not None:
         _write_host(node, message.host)
     _note_silence(leases, silent_since, now)
+    is_stale = False
     for lease in leases:
         try:
             _take_word(lease, reports.get(lease.pk), now)
         except LeaseLost:  # someone else changed it since we read it: the next heartbeat tells again
-            continue
+            is_stale = True
     _drain_due(leases, now)
-    return _orders(node_id, message.seq, now)
+    return _orders(node, _live_leases(node) if is_stale else leases, keys, message.seq, now)
 
 
-def _orders(node_id: UUID, answers_seq: int, now: datetime) -> Orders:
-    found = read_orders(node_id=node_id, answers_seq=answers_seq, now=now)
+def _live_leases(node: Node) -> list[Lease]:
+    return list(Lease.objects.filter(node=node, state__in=LIVE).order_by("pk"))
+
+
+def _orders(node: Node, leases: Sequence[Lease], keys: Mapping[UUID, str], answers_seq: int, now: datetime) -> Orders:
+    found = read_orders(node=node, leases=leases, keys=keys, answers_seq=answers_seq, now=now)
     if found.told:
         Lease.objects.filter(pk__in=found.told, offered_at__isnull=True).update(offered_at=now)
     return found
@@ -82,9 +87,10 @@ def _given_up(leases: Sequence[Lease], reports: Mapping[UUID, LeaseReport]) -> i
     return sum(lease_id not in known and report.state != LeaseState.GONE for lease_id, report in reports.items())
 
 
-def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -> None:
-    """Devices are written when they changed only: a booking contends for the row."""
+def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -> dict[UUID, str]:
+    """Devices are written when they changed only: a booking contends for the row. Returns the keys of all."""
     known = {device.key: device for device in Device.objects.filter(node=node).order_by("pk")}
+    keys = {device.pk: device.key for device in known.values()}
     readings = []
     for report in reports:
         device = known.pop(report.key, None)
@@ -96,6 +102,7 @@ def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -
             )
         elif not device.is_present or any(getattr(device, name) != value for name, value in values.items()):
             Device.objects.filter(pk=device.pk).update(is_present=True, **values)
+        keys[device.pk] = device.key
         readings.append(_reading(device, report, now))
     DeviceReading.objects.bulk_create(
         readings, update_conflicts=True, unique_fields=["device"], update_fields=["values", "at"]
@@ -104,6 +111,7 @@ def _write_devices(node: Node, reports: Sequence[DeviceReport], now: datetime) -
     absent = [device.pk for device in known.values() if device.is_present]
     if absent:
         Device.objects.filter(pk__in=absent).update(is_present=False)
+    return keys
 
 
 def _write_host(node: Node, host: HostReport) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 from uuid import UUID
 
 from config.settings import _env
-from plumbing.pool import forget_scope
 from vxpu.states import DeviceKind, Isolation, LeaseState, Quality
 
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
@@ -90,14 +89,13 @@ SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4 * 2**20
 
-# The pool hands a connection back without the tenant of the last request: `forget_scope` is its fence.
+# A connection may come back with the tenant of its last request: plumbing/postgresql trusts none that it is given.
 POOL: dict[str, Any] = {
     "min_size": 1,
     "max_size": _env.integer("VXPU_DB_POOL_MAX", 8),
     "timeout": 3,
     # After an outage a request tries afresh instead of waiting for a back-off that has grown to half a minute.
     "reconnect_timeout": 1,
-    "reset": forget_scope,
 }
 
 
@@ -107,7 +105,7 @@ def databases(app_url: str, owner_url: str, *, pooled: bool) -> dict[str, Any]:
     limits = "-c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
     options: dict[str, Any] = {"connect_timeout": "5"}
     application = {**options, "options": limits, **({"pool": POOL} if pooled else {})}
-    found = {"default": _env.database(app_url, options=application)}
+    found = {"default": {**_env.database(app_url, options=application), "ENGINE": "plumbing.postgresql"}}
     if owner_url:
         found["owner"] = _env.database(owner_url, options=options)
         found["owner"]["TEST"] = {"MIRROR": "default"}

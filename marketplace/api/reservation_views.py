@@ -33,7 +33,7 @@ from plumbing.api.idempotency import idempotent
 from plumbing.api.ids import path_id
 from plumbing.api.pagination import PARAMETERS, Cursor, page_of
 from plumbing.api.permissions import scope
-from plumbing.api.views import DomainView
+from plumbing.api.views import DomainView, document_of
 from plumbing.principal import Principal
 
 TAGS = ["reservations"]
@@ -51,7 +51,7 @@ FILTERS = [
 
 def _answer(shown: Reservation | Shown, status: int = 200) -> Response:
     whole = show_one(shown, now=timezone.now()) if isinstance(shown, Reservation) else shown
-    response = Response(out.ReservationSerializer(whole).data, status=status)
+    response = Response(document_of(out.ReservationSerializer, whole), status=status)
     if status == 202:
         response["Location"] = f"/api/v1/reservations/{response.data['id']}"
     return response

@@ -128,6 +128,13 @@ def list_queued() -> QuerySet[Reservation]:
     return queued.select_related("gang").order_by("created_at", "id")
 
 
+def is_room_kept() -> bool:
+    """Whether anybody in line has a planned place: asked before each purchase, so it goes past the models."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ROOM_IS_KEPT, [ReservationState.QUEUED.value])
+        return bool(cursor.fetchone()[0])
+
+
 def list_followed(*, now: datetime) -> QuerySet[Reservation]:
     """Those with a lease to follow, or with time that is not rated yet; oldest first."""
     live = Q(state__in=TAKES_CAPACITY)
@@ -188,6 +195,16 @@ def count_unended(*, tenant_id: UUID, project_id: UUID | None) -> int:
     return rows.count() if project_id is None else rows.filter(project_id=project_id).count()
 
 
+_ROOM_IS_KEPT = """
+SELECT EXISTS (SELECT 1 FROM marketplace_reservation WHERE state = %s AND planned_device_id IS NOT NULL)
+"""
+
+_PRICES = """
+SELECT * FROM marketplace_price
+ WHERE currency = ANY (%s) AND meter = ANY (%s) AND scope = ANY (%s) AND sku = ANY (%s) AND valid && tstzrange(%s, %s)
+ ORDER BY valid
+"""
+
 # Running sums over starts (+) and ends (-); at equal instants the ends come first, so back to back fits.
 _PEAK = """
 WITH taken AS (
@@ -204,29 +221,34 @@ WITH taken AS (
     SELECT sum(dm) OVER o AS permille, sum(db) OVER o AS mib
     FROM edges WINDOW o AS (ORDER BY at, k ROWS UNBOUNDED PRECEDING)
 )
-SELECT coalesce(max(permille), 0)::bigint, coalesce(max(mib), 0)::bigint FROM sums
+SELECT coalesce(max(permille), 0)::bigint, coalesce(max(mib), 0)::bigint,
+       (SELECT count(*) FROM marketplace_reservation
+         WHERE tenant_id = %(tenant)s AND (%(project)s::uuid IS NULL OR project_id = %(project)s)
+           AND state <> ALL (%(ended)s))
+  FROM sums
 """
 
 
-def peak_taken(
+def peak_and_count(
     *,
     tenant_id: UUID,
     project_id: UUID | None,
     starts_at: datetime,
     ends_at: datetime | None,
     leave_out: UUID | None = None,
-) -> tuple[int, int]:
-    """(permille, MiB): the highest sum of overlapping reservations at any instant of the half-open period."""
+) -> tuple[int, int, int]:
+    """(permille, MiB, count): the highest sum of overlapping reservations at any instant of the half-open period, and
+    how many have not ended, queued ones included, whenever they are."""
     with connection.cursor() as cursor:
         cursor.execute(
             _PEAK,
             {
                 "tenant": tenant_id, "project": project_id, "leave_out": leave_out, "first": starts_at, "last": ends_at,
-                "states": sorted(TAKES_CAPACITY),
+                "states": sorted(TAKES_CAPACITY), "ended": sorted(ENDED),
             },
         )  # fmt: skip
-        permille, mib = cursor.fetchone()
-    return permille, mib
+        permille, mib, count = cursor.fetchone()
+    return permille, mib, count
 
 
 def get_offer(*, offer_id: UUID) -> Offer:
@@ -310,11 +332,9 @@ def list_prices_between(
     ends_at: datetime,
 ) -> list[Price]:
     """Prices of these names that touch the period, by start: one read for many ladders."""
-    rows = Price.objects.filter(
-        currency__in=currencies, meter__in=meters, scope__in=scopes, sku__in=skus, valid__overlap=(starts_at, ends_at)
-    )
+    wanted = [list(currencies), [str(meter) for meter in meters], list(scopes), list(skus), starts_at, ends_at]
     with system_scope():
-        return list(rows.order_by("valid"))
+        return list(Price.objects.raw(_PRICES, wanted))
 
 
 def ladder_from(
@@ -329,10 +349,9 @@ def ladder_from(
     return list(levels.values())
 
 
-def quotas_of(*, tenant_id: UUID, project_id: UUID) -> list[Quota]:
-    """The rows that bind a purchase, tenant first, unlocked; the defaults stand in for a tenant's that is missing."""
-    found = list_quotas(tenant_id=tenant_id).filter(Q(project_id=None) | Q(project_id=project_id))
-    rows = list(found)
+def quotas_of(*, tenant_id: UUID) -> list[Quota]:
+    """A tenant's row, then those of its projects, unlocked; the defaults stand in for a tenant's that is missing."""
+    rows = list(list_quotas(tenant_id=tenant_id))
     return rows if rows and rows[0].project_id is None else [Quota(tenant_id=tenant_id), *rows]
 
 

@@ -40,7 +40,12 @@ def way_up(*, cohort_id: UUID | None) -> list[Cohort]:
 
 def cohort_of(*, tenant_id: UUID) -> UUID | None:
     """Of a tenant, unlocked."""
-    return Quota.objects.filter(tenant_id=tenant_id, project_id=None).values_list("cohort_id", flat=True).first()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT cohort_id FROM marketplace_quota WHERE tenant_id = %s AND project_id IS NULL", [tenant_id]
+        )
+        found = cursor.fetchone()
+    return None if found is None else found[0]
 
 
 def list_quotas_of_cohorts(*, cohorts: Collection[UUID]) -> QuerySet[Quota]:

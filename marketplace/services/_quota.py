@@ -62,22 +62,26 @@ def check_quota(
     `leave_out` is the reservation that is being changed; a gang asks for `count` of the piece. Raises QuotaExceeded
     with the figures, QuotaMoved.
     """
-    rows = lock_quotas(tenant_id=tenant_id, project_id=project_id)
-    judge_quota(quota_use(rows, period=period, leave_out=leave_out), piece=piece, is_new=is_new, count=count)
+    rows = lock_quotas(tenant_id=tenant_id)
+    uses = quota_use(rows, project_id=project_id, period=period, leave_out=leave_out)
+    judge_quota(uses, piece=piece, is_new=is_new, count=count)
     if is_new:
         judge_urgency(rows[0], piece=piece, urgency=urgency, count=count)
 
 
 @transaction_required
-def lock_quotas(*, tenant_id: UUID, project_id: UUID) -> list[Quota]:
-    """The rows that bind a purchase, tenant first."""
+def lock_quotas(*, tenant_id: UUID) -> list[Quota]:
+    """The rows of a tenant, its own first."""
     way_up = [row.pk for row in tree_rows.way_up(cohort_id=tree_rows.cohort_of(tenant_id=tenant_id))]
-    return locks.lock_quotas(tenant_id=tenant_id, project_id=project_id, way_up=way_up)
+    return locks.lock_quotas(tenant_id=tenant_id, way_up=way_up)
 
 
-def quota_use(rows: Sequence[Quota], *, period: Period, leave_out: UUID | None = None) -> list[QuotaUse]:
-    """What is held of rows that are locked (a purchase) or only read (a quote)."""
-    every = [rows[0], *(row for row in selectors.list_quotas(tenant_id=rows[0].tenant_id) if row.project_id)]
+def quota_use(
+    every: Sequence[Quota], *, project_id: UUID, period: Period, leave_out: UUID | None = None
+) -> list[QuotaUse]:
+    """What is held of what binds a purchase. `every` are the tenant's rows, its own first, locked (a purchase) or only
+    read (a quote)."""
+    rows = [row for row in every if row.project_id in {None, project_id}]
     if needs_tree(every):
         return _use_in_tree(rows, every, period=period, leave_out=leave_out)
     return [_use_of(row, period=period, leave_out=leave_out) for row in rows]
@@ -85,7 +89,7 @@ def quota_use(rows: Sequence[Quota], *, period: Period, leave_out: UUID | None =
 
 def _use_of(row: Quota, *, period: Period, leave_out: UUID | None) -> QuotaUse:
     """Without a tree a tenant has its nominal; a project what it may borrow of its tenant's beside its own."""
-    permille, mib = selectors.peak_taken(
+    permille, mib, count = selectors.peak_and_count(
         tenant_id=row.tenant_id, project_id=row.project_id, starts_at=period.starts_at, ends_at=period.ends_at,
         leave_out=leave_out,
     )  # fmt: skip
@@ -97,7 +101,7 @@ def _use_of(row: Quota, *, period: Period, leave_out: UUID | None) -> QuotaUse:
         permille=permille,
         mib=mib,
         max_reservations=row.max_reservations,
-        count=selectors.count_unended(tenant_id=row.tenant_id, project_id=row.project_id),
+        count=count,
     )
 
 
@@ -167,8 +171,8 @@ def check_wish(
     *, tenant_id: UUID, project_id: UUID, piece: Slice, period: Period, urgency: str, count: int = 1
 ) -> None:
     """For a queued wish, which takes nothing yet: a place in the queue, and a size that can ever be allowed."""
-    rows = lock_quotas(tenant_id=tenant_id, project_id=project_id)
-    for use in quota_use(rows, period=period):
+    rows = lock_quotas(tenant_id=tenant_id)
+    for use in quota_use(rows, project_id=project_id, period=period):
         _judge_one(use.scope, "reservations", use.max_reservations, use.count, count)
         _judge_one(use.scope, "share_permille", use.limit_permille, 0, count * piece.share_permille)
         _judge_one(use.scope, "memory_mib", use.limit_mib, 0, count * piece.memory_mib)

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from allocator import facade as allocator
 from allocator.errors import DoesNotFit
+from marketplace import selectors
 from marketplace.models import Reservation, ReservationState
 from marketplace.services.wish import slice_of
 from plumbing.rowsec import system_scope
@@ -35,6 +36,8 @@ def propose(*, wish: Wish, now: datetime, leave_out: Collection[UUID] = ()) -> l
 def kept_rooms(*, now: datetime, leave_out: Collection[UUID] = ()) -> list[KeptRoom]:
     """What the last look at the queue has kept. A planned start that has passed is kept from now on, for as long."""
     with system_scope():
+        if not selectors.is_room_kept():
+            return []
         rows = list(
             Reservation.objects.filter(state=ReservationState.QUEUED, planned_device_id__isnull=False)
             .exclude(pk__in=leave_out)

@@ -85,9 +85,10 @@ def quote_extension(*, reach: Reach, reservation_id: UUID, ends_at: datetime | N
 
 
 def _over_quota(row: Reservation, piece: Slice, period: Period) -> DomainError | None:
-    rows = selectors.quotas_of(tenant_id=row.tenant_id, project_id=row.project_id)
+    rows = selectors.quotas_of(tenant_id=row.tenant_id)
     try:
-        judge_quota(quota_use(rows, period=period, leave_out=row.pk), piece=piece, is_new=False)
+        uses = quota_use(rows, project_id=row.project_id, period=period, leave_out=row.pk)
+        judge_quota(uses, piece=piece, is_new=False)
     except DomainError as error:
         return error
     return None

@@ -66,9 +66,10 @@ class Evaluation:
 def read_terms(*, order: Order, requested_by: UUID, actor: str, reach: Reach, now: datetime, name: str = "") -> Terms:
     """Raises WrongSize, WrongPeriod, WrongChoice, OfferClosed, NotFound, Forbidden (a project out of `reach`), and
     billing's NoAccount."""
-    identity.get_project(tenant_id=order.tenant_id, project_id=order.project_id)
-    if reach.project_ids is not None and order.project_id not in reach.project_ids:
-        raise Forbidden("You are not a member of that project.", suggestion="See your projects at /api/v1/me.")
+    if reach.project_ids is None or order.project_id not in reach.project_ids:
+        identity.get_project(tenant_id=order.tenant_id, project_id=order.project_id)
+        if reach.project_ids is not None:
+            raise Forbidden("You are not a member of that project.", suggestion="See your projects at /api/v1/me.")
     wish, offer = wish_of(order, now=now)
     account = billing.get_account(tenant_id=order.tenant_id)
     return Terms(
@@ -83,8 +84,8 @@ def evaluate(terms: Terms, *, now: datetime) -> Evaluation:
     order, wish = terms.order, terms.wish
     device, refused = _find_device(terms, now=now)
     piece = _as_taken(terms, device)
-    rows = selectors.quotas_of(tenant_id=order.tenant_id, project_id=order.project_id)
-    uses = quota_use(rows, period=wish.period)
+    rows = selectors.quotas_of(tenant_id=order.tenant_id)
+    uses = quota_use(rows, project_id=order.project_id, period=wish.period)
     left = quota_left(uses)
     over: DomainError | None = None
     try:

@@ -121,8 +121,8 @@ def _judge_head(run: _Run, group: Group) -> None:
     """No room is kept for a wish that its tenant's quota would not let have it."""
     try:
         row = group.first
-        rows = selectors.quotas_of(tenant_id=row.tenant_id, project_id=row.project_id)
-        uses = quota_use(rows, period=period_now(row, now=run.now))
+        rows = selectors.quotas_of(tenant_id=row.tenant_id)
+        uses = quota_use(rows, project_id=row.project_id, period=period_now(row, now=run.now))
         judge_quota(uses, piece=slice_of(row), is_new=False, count=len(group.rows))
     except QuotaExceeded as error:
         run.refused[group.id] = main_constraint(error)

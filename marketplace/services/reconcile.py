@@ -1,11 +1,12 @@
 """The periodic truth: every live or recently ended reservation is brought to where its lease is, and rated.
 
-Events only make it sooner: `reconcile_one` is what their tasks call, `reconcile` is what the beat calls.
+Events only make it sooner: `reconcile_owners` is what their tasks call, `reconcile` is what the beat calls.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -19,6 +20,9 @@ from vxpu.market import LeaseView
 
 # States that a look at the lease alone does not finish.
 ON_THE_WAY = frozenset({ReservationState.MOVING, ReservationState.PREEMPTING, ReservationState.PREEMPTED})
+
+# How many reservations that only begin share a transaction.
+MOST = 100
 
 log = logging.getLogger(__name__)
 
@@ -34,25 +38,37 @@ class Reconciled:
 
 def reconcile(*, now: datetime) -> Reconciled:
     """One reservation's trouble is logged and does not stop the others; the next run tries again."""
-    rows = list(selectors.list_followed(now=now))
-    leases = {lease.id: lease for lease in allocator.list_leases(owners=[row.pk for row in rows])}
-    behind = [row.pk for row in rows if is_behind(row, leases.get(row.lease_id or row.pk), now=now)]
+    return _look_at(list(selectors.list_followed(now=now)), now=now)
+
+
+def reconcile_owners(*, owners: Collection[UUID], now: datetime) -> Reconciled:
+    """The same for those that something happened to; an owner that is no reservation of ours is nobody's business."""
+    return _look_at(list(EVERYWHERE.rows().filter(pk__in=owners).order_by("created_at", "id")), now=now)
+
+
+def _look_at(rows: Sequence[Reservation], *, now: datetime) -> Reconciled:
+    leases = {lease.id: lease for lease in allocator.list_leases(owners=[row.pk for row in rows])} if rows else {}
+    pairs = [(row, leases.get(row.lease_id or row.pk)) for row in rows]
+    behind = [(row, lease) for row, lease in pairs if is_behind(row, lease, now=now)]
+    plain = [row.pk for row, lease in behind if lease is not None and _only_begins(row, lease, now=now)]
     failed = 0
-    for reservation_id in behind:
+    for first in range(0, len(plain), MOST):
+        follow.follow_begun(reservation_ids=plain[first : first + MOST], now=now)
+    for row, _ in behind:
+        if row.pk in plain:
+            continue
         try:
-            _bring_up(reservation_id=reservation_id, now=now)
+            _bring_up(reservation_id=row.pk, now=now)
         except DomainError:
             failed += 1
-            log.exception("Reservation %s: not reconciled", reservation_id)
+            log.exception("Reservation %s: not reconciled", row.pk)
     return Reconciled(seen=len(rows), done=len(behind) - failed, failed=failed)
 
 
-def reconcile_one(*, owner: UUID, now: datetime) -> bool:
-    """An owner that is no reservation of ours is nobody's business here: False."""
-    if not EVERYWHERE.rows().filter(pk=owner).exists():
-        return False
-    _bring_up(reservation_id=owner, now=now)
-    return True
+def _only_begins(row: Reservation, lease: LeaseView, *, now: datetime) -> bool:
+    """Nothing but a step of `follow` is to be done for it."""
+    starts = follow.where_it_is(row, lease, now=now)[0] in follow.BEGUN and row.state in follow.BEGINS
+    return starts and not rate.is_unrated(row, now=now)
 
 
 def is_behind(row: Reservation, lease: LeaseView | None, *, now: datetime) -> bool:

@@ -124,7 +124,7 @@ def _book(*, terms: Terms, candidates: Sequence[Candidate], now: datetime) -> tu
     reservation.id = reservation_id
     reservation.state = ReservationState.CONFIRMED
     reservation.change_reason = "booked"
-    device = allocator.get_device(device_id=lease.device_id)
+    device = allocator.get_devices(device_ids=[lease.device_id])[lease.device_id]
     take_lease(reservation, lease=lease, device=device)
     reservation.save(force_insert=True)
     tell(reservation)

@@ -160,7 +160,7 @@ def price_line(ladder: Sequence[Sequence[Rate]], *, starts_at: datetime, ends_at
 
 
 def show_quota(row: Quota, *, now: datetime) -> QuotaShown:
-    permille, mib = selectors.peak_taken(
+    permille, mib, count = selectors.peak_and_count(
         tenant_id=row.tenant_id, project_id=row.project_id, starts_at=now, ends_at=None
     )
     return QuotaShown(
@@ -172,5 +172,5 @@ def show_quota(row: Quota, *, now: datetime) -> QuotaShown:
         max_reservations=row.max_reservations,
         permille_in_use=permille,
         mib_in_use=mib,
-        reservations=selectors.count_unended(tenant_id=row.tenant_id, project_id=row.project_id),
+        reservations=count,
     )

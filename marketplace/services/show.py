@@ -89,9 +89,8 @@ def show_one(row: Reservation, *, now: datetime) -> Shown:
 
 
 def show_booked(row: Reservation, lease: LeaseView, placement: Placement, *, now: datetime) -> Shown:
-    """What was booked just now: it has one placement, and nothing was charged."""
-    prices = _prices_for([row], {row.pk: [placement]}, now=now)
-    return _shown(row, lease, [placement], {}, prices, now=now)
+    """What was booked just now: it has one placement, nothing was charged, and its price is that of its start."""
+    return _shown(row, lease, [placement], {}, (), now=now)
 
 
 def _shown(

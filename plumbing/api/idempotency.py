@@ -17,7 +17,7 @@ from functools import wraps
 from typing import Any
 
 from django.conf import settings
-from django.db import InterfaceError, OperationalError
+from django.db import InterfaceError, OperationalError, connection
 from django.db.models import Q
 from django.utils import timezone
 from rest_framework.renderers import JSONRenderer
@@ -32,6 +32,14 @@ from vxpu.ids import new_uuid
 
 log = logging.getLogger(__name__)
 
+_CLAIM = """
+INSERT INTO plumbing_idempotencykey
+       (id, tenant_id, created_at, key, request_digest, attempt, leased_until, expires_at)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s) ON CONFLICT (tenant_id, key) DO NOTHING
+"""
+_KEEP = """
+UPDATE plumbing_idempotencykey SET status = %s, body = %s WHERE id = %s AND attempt = %s AND status IS NULL
+"""
 HEADER = "Idempotency-Key"
 MAX_KEY = 255
 
@@ -110,13 +118,23 @@ def _claim(request: Request, *, now: datetime) -> IdempotencyKey | Response:
         leased_until=now + timedelta(seconds=settings.VXPU_IDEMPOTENCY_LEASE_S),
         expires_at=now + settings.VXPU_IDEMPOTENCY_TTL,
     )
-    IdempotencyKey.objects.bulk_create([fresh], ignore_conflicts=True)
+    if _insert(fresh):
+        return fresh
     found = IdempotencyKey.objects.filter(tenant_id=fresh.tenant_id, key=fresh.key).first()
     if found is None:  # its owner gave it back between our two statements
         raise InFlight("It has just ended without an effect.", suggestion="Send it again.", retry_after_s=1)
-    if found.attempt == fresh.attempt:
-        return found
     return _answer_or_take_over(found, fresh, now=now)
+
+
+def _insert(fresh: IdempotencyKey) -> bool:
+    """Whether nobody has the key."""
+    values: list[Any] = [
+        fresh.pk, fresh.tenant_id, fresh.created_at, fresh.key, fresh.request_digest, fresh.attempt,
+        fresh.leased_until, fresh.expires_at,
+    ]  # fmt: skip
+    with connection.cursor() as cursor:
+        cursor.execute(_CLAIM, values)
+        return bool(cursor.rowcount)
 
 
 def _answer_or_take_over(found: IdempotencyKey, fresh: IdempotencyKey, *, now: datetime) -> IdempotencyKey | Response:
@@ -148,8 +166,10 @@ def _answer_or_take_over(found: IdempotencyKey, fresh: IdempotencyKey, *, now: d
 def _store(claim: IdempotencyKey, response: Response) -> None:
     """In the use case's transaction; if the claim was taken over meanwhile, everything rolls back."""
     body = JSONRenderer().render(response.data).decode() or "null"
-    kept = IdempotencyKey.objects.filter(pk=claim.pk, attempt=claim.attempt, status__isnull=True)
-    if not kept.update(status=response.status_code, body=body):
+    with connection.cursor() as cursor:
+        cursor.execute(_KEEP, [response.status_code, body, claim.pk, claim.attempt])
+        kept = cursor.rowcount
+    if not kept:
         raise InFlight("A repeat overtook this request.", suggestion="Send it again in a second.", retry_after_s=1)
 
 

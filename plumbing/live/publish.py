@@ -11,7 +11,8 @@ import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -24,15 +25,19 @@ log = logging.getLogger(__name__)
 
 NEWS = "vxpu.live.news"
 CONTROL = "vxpu.live.control"
-# Together, so that the order in which news is heard is that of its numbers.
+# Together, so that the order in which news is heard is that of its numbers. ARGV: how many are kept, for how long, the
+# channel; then a feed and its text for each key.
 _APPEND = """
-local seq = redis.call('XADD', KEYS[1], 'MAXLEN', '~', ARGV[1], '*', 'd', ARGV[2])
-redis.call('EXPIRE', KEYS[1], ARGV[3])
-redis.call('PUBLISH', ARGV[4], ARGV[5] .. '\\n' .. seq .. '\\n' .. ARGV[2])
-return seq
+for i = 1, #KEYS do
+    local feed, text = ARGV[2 * i + 2], ARGV[2 * i + 3]
+    local seq = redis.call('XADD', KEYS[i], 'MAXLEN', '~', ARGV[1], '*', 'd', text)
+    redis.call('EXPIRE', KEYS[i], ARGV[2])
+    redis.call('PUBLISH', ARGV[3], feed .. '\\n' .. seq .. '\\n' .. text)
+end
 """
 STREAM_TTL_S = 3600
 MOST_BYTES = 64 * 1024
+MOST_AT_ONCE = 200
 MEND_S = 1.0
 
 
@@ -47,7 +52,16 @@ def publish(feed: str, data: Mapping[str, Any]) -> None:
     news in either order. Raises TypeError, ValueError.
     """
     text = _text_of(data)
-    _after_commit(lambda: _say(feed, text))
+    if not connection.in_atomic_block:
+        _say([(feed, text)])
+        return
+    # What one transaction has to say is said in one go.
+    inside = set(connection.savepoint_ids)
+    begun = next((say for ids, say, *_ in connection.run_on_commit if isinstance(say, _Speech) and ids == inside), None)
+    if begun is not None:
+        begun.news.append((feed, text))
+    else:
+        transaction.on_commit(_Speech([(feed, text)]), robust=True)
 
 
 def publish_metrics(feed: str, data: Mapping[str, Any]) -> None:
@@ -84,15 +98,27 @@ def _text_of(data: Mapping[str, Any]) -> str:
     return text
 
 
-def _say(feed: str, text: str) -> None:
-    arguments = [str(settings.VXPU_LIVE_KEPT), text, str(STREAM_TTL_S), NEWS, feed]
+@dataclass(frozen=True, slots=True)
+class _Speech:
+    """News of one transaction, as (feed, text), in order."""
+
+    news: list[tuple[str, str]]
+
+    def __call__(self) -> None:
+        for first in range(0, len(self.news), MOST_AT_ONCE):
+            _say(self.news[first : first + MOST_AT_ONCE])
+
+
+def _say(news: Sequence[tuple[str, str]]) -> None:
+    keys = [stream_of(feed) for feed, _ in news]
+    words = [part for pair in news for part in pair]
     try:
         if not _mender.is_at_work:
-            valkey().eval(_APPEND, 1, stream_of(feed), *arguments)
+            valkey().eval(_APPEND, len(keys), *keys, str(settings.VXPU_LIVE_KEPT), str(STREAM_TTL_S), NEWS, *words)
             return
     except VALKEY_AWAY:
-        log.warning("Valkey is away; those who watch %s will get a snapshot", feed, exc_info=True)
-    _mender.note(feed)
+        log.warning("Valkey is away; those who watch will get a snapshot", exc_info=True)
+    _mender.note(*(feed for feed, _ in news))
 
 
 def _say_metrics(message: str) -> None:

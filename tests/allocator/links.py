@@ -146,7 +146,7 @@ async def greeted(node: Node) -> Link:
 async def poked(link: Link, node: Node) -> None:
     """Poke until it is heard: the hub subscribes a moment after the first node is there."""
     while await link.is_quiet():
-        await sync_to_async(poke.poke)(node_id=node.id)
+        await sync_to_async(poke.poke_all)(node_ids=[node.id])
     await link.answer(wanted="poke")
 
 

@@ -147,11 +147,17 @@ def test_an_empty_device_is_all_idle() -> None:
     assert (report.idle_permille_s, report.over_permille_s) == (7000, 0)
 
 
+def test_a_start_marks_a_bucket_that_may_be_over_before_it_is_committed(settings: Settings) -> None:
+    settings.VXPU_RATING_PERIOD_S = 60
+    lease = started_lease(Node())
+    assert take() == [DirtyHour(lease_id=lease.id, tenant_id=lease.tenant_id, owner=lease.owner, starts_at=NOON)]
+    assert take() == []
+
+
 def test_every_change_marks_its_rating_bucket() -> None:
     node = Node()
     lease = started_lease(node)
-    assert take() == [DirtyHour(lease_id=lease.id, tenant_id=lease.tenant_id, owner=lease.owner, starts_at=NOON)]
-    assert take() == []
+    assert take() == []  # the first use will, or the end of its bucket
     resize(lease.id, now=at(3700), memory_mib=MIB // 2, share_permille=100)
     node.statuses(node.window(lease, at(60)), now=at(3701))
     release(lease.id, now=at(7300))

@@ -177,7 +177,7 @@ def test_a_sync_that_contradicts_itself_is_refused_and_the_socket_stays(node: No
 
 def test_without_valkey_a_node_is_served_at_its_heartbeats(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(settings, "REDIS_URL", "redis://127.0.0.1:1/0")
-    poke.poke(node_id=node.id)
+    poke.poke_all(node_ids=[node.id])
 
     async def story() -> None:
         link = await greeted(node)

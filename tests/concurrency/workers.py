@@ -91,7 +91,7 @@ class Worker:
     def _reconcile(self, dice: random.Random, now: datetime) -> None:
         found = self._pick(dice, "moving", "confirmed", "activating", "ending")
         if found is not None:
-            reconcile.reconcile_one(owner=found, now=now)
+            reconcile.reconcile_owners(owners=[found], now=now)
 
 
 class Crew:

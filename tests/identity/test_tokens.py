@@ -147,7 +147,7 @@ def test_a_look_up_is_one_indexed_query(ada: Person) -> None:
             tokens.authenticate(secret=ada.secret, now=NOW)
         assert len(queries) == 1
         with connection.cursor() as cursor:
-            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off")
             cursor.execute(f"EXPLAIN {queries[0]['sql']}")
             plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "digest" in plan.split("Index Scan using identity_token_digest")[1][:200]

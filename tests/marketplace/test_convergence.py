@@ -71,18 +71,18 @@ def test_double_events_are_harmless(node: Node, ada: Buyer) -> None:
     row = buy(ada)
     node.beat(now=NOON)
     for _ in range(3):
-        assert reconcile.reconcile_one(owner=row.pk, now=NOON)
+        assert reconcile.reconcile_owners(owners=[row.pk], now=NOON).seen == 1
     before = states(row)
     node.beat(now=NOON + HOUR)
     for _ in range(3):
-        reconcile.reconcile_one(owner=row.pk, now=NOON + HOUR)
+        reconcile.reconcile_owners(owners=[row.pk], now=NOON + HOUR)
         rate.rate_dirty(now=NOON + HOUR)
     assert states(row) == [*before, "ending", "completed"]
     assert charges(row) == [("idle", 250 * 3600)]
 
 
 def test_an_event_of_another_owner_is_nobodys_business(node: Node) -> None:
-    assert not reconcile.reconcile_one(owner=settings.VXPU_OPERATOR_TENANT, now=NOON)
+    assert reconcile.reconcile_owners(owners=[settings.VXPU_OPERATOR_TENANT], now=NOON).seen == 0
 
 
 def test_a_slice_that_ends_by_itself_has_failed(node: Node, ada: Buyer) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from marketplace.errors import QuotaExceeded
 from marketplace.models import EVERYWHERE, Quota
-from marketplace.selectors import peak_taken
+from marketplace.selectors import peak_and_count
 from marketplace.services import extend, quotas, release, resize
 from plumbing.errors import Forbidden, NotFound
 from tests.marketplace.factories import HOUR, NOON, Buyer, buy, make_buyer, make_price
@@ -57,8 +57,8 @@ def test_the_peak_counts_not_the_sum(ada: Buyer) -> None:
     for hour in range(3):
         buy(ada, share_permille=400, memory_mib=100, starts_at=NOON + hour * HOUR, ends_at=NOON + (hour + 1) * HOUR)
     buy(ada, share_permille=100, memory_mib=50, starts_at=NOON + HOUR, ends_at=None)
-    found = peak_taken(tenant_id=ada.tenant_id, project_id=None, starts_at=NOON, ends_at=None)
-    assert found == (500, 150)
+    found = peak_and_count(tenant_id=ada.tenant_id, project_id=None, starts_at=NOON, ends_at=None)
+    assert found == (500, 150, 4)
 
 
 def test_a_projects_quota_binds_inside_the_tenants(ada: Buyer) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from allocator.services import sweep
 from marketplace.models import EVERYWHERE, Placement, Reservation, ReservationEvent, ReservationState
-from marketplace.selectors import peak_taken
+from marketplace.selectors import peak_and_count
 from marketplace.services import quotas, rate, reconcile, release, start_earlier
 from tests.marketplace.factories import HOUR, NOON, Buyer, buy, fresh, lease_of, make_buyer, make_price
 from tests.marketplace.node import Node
@@ -66,7 +66,7 @@ def test_a_tenants_requests_do_not_slip_past_its_quota_together(node: Node) -> N
     answers = race(*(asks(ada, body) for _ in range(8)))
     assert Counter(answer.status_code for answer in answers) == {201: 3, 409: 5}
     now = datetime.now(UTC)
-    assert peak_taken(tenant_id=ada.tenant_id, project_id=None, starts_at=now, ends_at=None) == (300, 300)
+    assert peak_and_count(tenant_id=ada.tenant_id, project_id=None, starts_at=now, ends_at=None) == (300, 300, 3)
 
 
 def test_two_first_purchases_make_one_quota_row(node: Node) -> None:
@@ -91,7 +91,7 @@ def test_followers_and_releases_at_once_leave_one_story() -> None:
     row = buy(make_buyer())
     node.beat(now=NOON)
     free = partial(release.release, reach=EVERYWHERE, reservation_id=row.pk, actor="user:test", now=NOON + HOUR / 2)
-    follow = partial(reconcile.reconcile_one, owner=row.pk, now=NOON + HOUR / 2)
+    follow = partial(reconcile.reconcile_owners, owners=[row.pk], now=NOON + HOUR / 2)
     outcomes = race(free, follow, free, follow, free, follow)
     assert [outcome for outcome in outcomes if isinstance(outcome, BaseException)] == []
     events = list(ReservationEvent.objects.filter(reservation=row).order_by("version"))

@@ -17,11 +17,9 @@ from uuid import uuid4
 import psycopg
 import pytest
 from django.db import OperationalError, connection, transaction
-from psycopg_pool import ConnectionPool
 
 from config.embedded import RunningPostgres, start_postgres
 from plumbing.models import OutboxEvent
-from plumbing.pool import forget_scope
 from plumbing.rowsec import current_scope, system_scope
 from tests.servers import Servers, admin
 
@@ -99,18 +97,6 @@ def test_a_database_that_went_away_and_came_back(
         again.stop()
 
 
-def test_a_pooled_connection_forgets_whose_it_was(servers: Servers) -> None:
-    kept = {"autocommit": True}  # as Django's are
-    with ConnectionPool(servers.app_url, kwargs=kept, min_size=1, max_size=1, reset=forget_scope, open=True) as pool:
-        with pool.connection() as link:
-            link.execute("SET vxpu.tenant = 'someone'")
-            link.execute("SET vxpu.system = 'on'")
-            pid = link.info.backend_pid
-        with pool.connection() as link:
-            found = link.execute("SELECT current_setting('vxpu.tenant'), current_setting('vxpu.system')").fetchone()
-            assert (link.info.backend_pid, found) == (pid, ("", ""))
-
-
 def test_the_scope_ends_with_the_connection(servers: Servers) -> None:
     with psycopg.connect(servers.app_url) as link:
         assert link.execute("SELECT current_setting('vxpu.system', true)").fetchone() == (None,)
@@ -118,9 +104,11 @@ def test_the_scope_ends_with_the_connection(servers: Servers) -> None:
 
 def test_a_connection_that_is_lost_in_a_scope_is_closed(committed_db: str, servers: Servers) -> None:
     with system_scope():
+        assert current_scope() == (None, True)
         first = connection.connection
         admin(servers, f"SELECT pg_terminate_backend({first.info.backend_pid})")
-    assert first.closed
+        with pytest.raises(OperationalError):
+            current_scope()
     connection.close()  # as Django does between requests
     assert current_scope() == (None, False)
 

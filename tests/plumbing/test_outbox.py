@@ -39,9 +39,10 @@ class Painted:
 class Recorder:
     """Stands where the broker stands: notes what it is handed, or refuses at the n-th call."""
 
-    def __init__(self, *, refuse_at: int = 0) -> None:
+    def __init__(self, *, refuse_at: int = 0, hears: str = outbox.EACH) -> None:
         self.calls: list[dict[str, Any]] = []
         self.refuse_at = refuse_at
+        self.hears = hears
 
     def apply_async(self, *, kwargs: dict[str, Any]) -> None:
         self.calls.append(kwargs)
@@ -64,6 +65,23 @@ def test_an_event_arrives_as_plain_fields(system: None) -> None:
         {"tenant_id": str(TENANT), "at": "2026-01-02T00:00:00+00:00", "colour": "red", "coats": 3, "note": None}
     ]
     assert OutboxEvent.objects.count() == 0
+
+
+def test_many_events_are_one_call_for_a_task_that_takes_them_together(system: None) -> None:
+    paint(coats=1)
+    paint(coats=2)
+    together, once = Recorder(hears=outbox.TOGETHER), Recorder(hears=outbox.ONCE)
+    assert outbox.drain(subscribers={Painted: [together, once]}) == 2
+    assert [[event["coats"] for event in call["events"]] for call in together.calls] == [[1, 2]]
+    assert once.calls == [{}]
+
+
+def test_one_drain_is_asked_for_until_it_begins(system: None) -> None:
+    outbox.begin_drain()
+    assert [outbox.claim_drain() for _ in range(3)] == [True, False, False]
+    outbox.begin_drain()
+    assert outbox.claim_drain()
+    outbox.begin_drain()
 
 
 def test_no_event_without_its_cause(system: None) -> None:
