@@ -95,7 +95,7 @@ def nearest_sizes(fleet: Fleet, ask: Ask) -> list[tuple[Size, Card]]:
 
 
 def _free(card: Card, ask: Ask) -> Room:
-    """Of a card that takes the smallest piece: what is left; of one that is cut, the largest profile that goes there."""
+    """Of a card that takes the smallest piece: what is left; of one that is cut, the largest profile that fits."""
     left = fit.room(card, ask.starts, ask.ends)
     if card.mig is None:
         return left

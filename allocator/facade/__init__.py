@@ -178,15 +178,21 @@ def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> Lease
 
 
 @whole_fleet
-def check_resize(*, lease_id: UUID, slice: Slice, now: datetime) -> datetime:  # noqa: A002 - the product's word
-    """When another size would begin; takes nothing. Raises as `resize`."""
-    return resizing.check_resize(lease_id=lease_id, slice=slice, now=now)
+def check_resize(
+    *,
+    lease_id: UUID,
+    slice: Slice,  # noqa: A002 - the product's word
+    now: datetime,
+    kept: Sequence[KeptRoom] = (),
+) -> datetime:
+    """When another size would begin, beside rooms that are `kept` for others; takes nothing. Raises as `resize`."""
+    return resizing.check_resize(lease_id=lease_id, slice=slice, now=now, kept=kept)
 
 
 @whole_fleet
-def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> None:
-    """Whether another end would do; takes nothing. Raises as `set_end`."""
-    resizing.check_end(lease_id=lease_id, ends_at=ends_at, now=now)
+def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime, kept: Sequence[KeptRoom] = ()) -> None:
+    """Whether another end would do, beside rooms that are `kept` for others; takes nothing. Raises as `set_end`."""
+    resizing.check_end(lease_id=lease_id, ends_at=ends_at, now=now, kept=kept)
 
 
 # Frozen values in and out already: see allocator/services/preempt.py.
