@@ -134,7 +134,8 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description An empty one; 409 `cohort_in_use` while tenants or cohorts are in it (operator). */
+        delete: operations["delete_cohort"];
         options?: never;
         head?: never;
         /** @description Change what is given; what is held already stays (operator). */
@@ -4828,6 +4829,35 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Cohort"];
                 };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_cohort: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cohort: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem document */
             default: {
