@@ -14,7 +14,7 @@ from marketplace.matching.queue_order import Urgency
 from marketplace.matching.quota_tree import left_of
 from marketplace.models import Quota
 from marketplace.selectors import tree as tree_rows
-from marketplace.services._tree import held_in, needs_tree, to_micros, tree_around
+from marketplace.services._tree import held_in, needs_tree, rows_of_tenant, to_micros, tree_around
 from plumbing.db import transaction_required
 from vxpu.slices import Period, Slice
 from vxpu.units import format_memory, format_share
@@ -77,7 +77,7 @@ def lock_quotas(*, tenant_id: UUID, project_id: UUID) -> list[Quota]:
 
 def quota_use(rows: Sequence[Quota], *, period: Period, leave_out: UUID | None = None) -> list[QuotaUse]:
     """What is held of rows that are locked (a purchase) or only read (a quote)."""
-    every = [rows[0], *(row for row in selectors.list_quotas(tenant_id=rows[0].tenant_id) if row.project_id)]
+    every = rows_of_tenant(rows)
     if needs_tree(every):
         return _use_in_tree(rows, every, period=period, leave_out=leave_out)
     return [_use_of(row, period=period, leave_out=leave_out) for row in rows]
@@ -149,6 +149,11 @@ def judge_urgency(row: Quota, *, piece: Slice, urgency: str, count: int = 1) -> 
         most = settings.VXPU_URGENT_PERMILLE if row.urgent_permille is None else row.urgent_permille
         in_use = tree_rows.urgent_permille(tenant_id=row.tenant_id)
         _judge_one(TENANT, "urgent_permille", most, in_use, count * piece.share_permille)
+
+
+def may_wait(error: QuotaExceeded) -> bool:
+    """Whether it may come free without anything of the tenant's own: it is the cohort's that is used up."""
+    return error.data["scope"] == COHORT
 
 
 def quota_left(uses: Sequence[QuotaUse]) -> QuotaLeft:

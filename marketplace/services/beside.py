@@ -40,12 +40,13 @@ def check_resize(row: Reservation, *, lease_id: UUID, piece: Slice, now: datetim
         try:
             allocator.check_resize(lease_id=lease_id, slice=piece, now=now, kept=kept)
         except DoesNotFit as error:
-            larger = [
-                one for one in error.data["nearest"]
-                if one.memory_mib > row.memory_mib or one.share_permille > row.share_permille
-            ]  # fmt: skip
-            raise _is_kept(error, nearest=larger) from error
+            raise _is_kept(error, nearest=_larger(error.data["nearest"], slice_of(row))) from error
     return at
+
+
+def _larger(sizes: object, piece: Slice) -> list[Slice]:
+    found = [one for one in sizes if isinstance(one, Slice)] if isinstance(sizes, list) else []
+    return [one for one in found if one.memory_mib > piece.memory_mib or one.share_permille > piece.share_permille]
 
 
 def check_end(row: Reservation, *, lease_id: UUID, ends_at: datetime | None, now: datetime) -> None:

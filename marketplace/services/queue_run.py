@@ -103,7 +103,10 @@ def _stand(run: _Run, group: Group, stands: dict[UUID, Standing]) -> None:
         retry.back_off(reservation_ids=ids, reason=main_constraint(error), now=run.now)
         run.refused[group.id] = ""
     except DomainError as error:  # quota, account or price: that tenant's matter, it holds up nobody else
-        run.refused[group.id] = main_constraint(error)
+        if isinstance(error, QuotaExceeded) and preempt.reclaim_for(rows=group.rows, kept=kept, now=run.now):
+            run.placed[group.id] = len(group.rows)
+        else:
+            run.refused[group.id] = main_constraint(error)
     except DatabaseError:
         log.exception("Queued %s: placing it failed", group.id)
         retry.back_off(reservation_ids=ids, reason="try_failed", now=run.now)
