@@ -79,7 +79,7 @@ def _candidate(ranker: Ranker, ask: Ask, member: Member, policy: str, fitted: in
 
 def _refusal(seen: Seen, ask: Ask, counts: Counter[str]) -> DoesNotFit:
     """In the words of a single wish, with what ruled the group out."""
-    error = no_room(fleet=seen.draft.fleet(), ask=ask)
+    error = no_room(draft=seen.draft, ask=ask)
     constraints = {name: number for name, number in sorted(counts.items()) if number}
     if constraints:
         error.data["constraints"] = constraints

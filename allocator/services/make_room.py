@@ -161,7 +161,7 @@ def _first_plan(
 
 
 def _why(draft: Draft, ask: Ask) -> str:
-    return str(fragmented(draft.view(ask.starts, ask.ends), ask) or no_room(fleet=draft.fleet(), ask=ask).detail)
+    return str(fragmented(draft.view(ask.starts, ask.ends), ask) or no_room(draft=draft, ask=ask).detail)
 
 
 def _previews(drafted: _Drafted) -> tuple[MovePreview, ...]:

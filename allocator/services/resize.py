@@ -12,7 +12,7 @@ from psycopg.types.range import TimestamptzRange
 
 from allocator.engine.draft import Draft
 from allocator.engine.fit import change_refusal
-from allocator.engine.fleet import Ask, Fleet
+from allocator.engine.fleet import Ask
 from allocator.errors import DoesNotFit, IllegalPeriod, LeaseLost
 from allocator.events import LeaseResized
 from allocator.locks import lock_device_of, lock_lease
@@ -114,9 +114,9 @@ def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime, kept: 
 def _check(
     lease: Lease, ask: Ask, *, now: datetime, longer_from: int | None = None, kept: Sequence[KeptRoom] = ()
 ) -> None:
-    fleet = _without(lease, lease.device, now=now, kept=kept)
-    if any(change_refusal(card, ask, longer_from=longer_from) for card in fleet.cards):
-        raise no_room(fleet=fleet, ask=ask)
+    draft = _without(lease, lease.device, now=now, kept=kept)
+    if any(change_refusal(card, ask, longer_from=longer_from) for card in draft.fleet().cards):
+        raise no_room(draft=draft, ask=ask)
 
 
 def resize_ask(lease: Lease, piece: Slice, *, now: datetime) -> tuple[datetime, Ask]:
@@ -213,12 +213,12 @@ def _fitting(write: Callable[[], None], lease: Lease, device: Device, ask: Ask, 
 
 
 def _refusal(lease: Lease, device: Device, ask: Ask, now: datetime) -> DoesNotFit:
-    return no_room(fleet=_without(lease, device, now=now), ask=ask)
+    return no_room(draft=_without(lease, device, now=now), ask=ask)
 
 
-def _without(lease: Lease, device: Device, *, now: datetime, kept: Sequence[KeptRoom] = ()) -> Fleet:
+def _without(lease: Lease, device: Device, *, now: datetime, kept: Sequence[KeptRoom] = ()) -> Draft:
     """The device as if the lease were not there: what it has is its own to change. With rooms kept for others."""
     draft = Draft.of(read_fleet(from_at=now, now=now, device_id=device.pk))
     draft.remove(lease.pk)
     keep_clear(draft, kept)
-    return draft.fleet()
+    return draft

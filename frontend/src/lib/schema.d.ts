@@ -2600,7 +2600,7 @@ export interface components {
             pool?: string | null;
             /** @description It must be there. */
             site?: string | null;
-            /** @description A site: the nearest one that has room is taken. */
+            /** @description A site: places near it are preferred. */
             near?: string | null;
             /** @description Thousandths of a processor core of the node beside the device; none, if left out. */
             cores_milli?: number | null;
@@ -3347,8 +3347,12 @@ export interface components {
             /** @description Keep it for what other nodes lose: no ordinary booking, filled first by fail-over. */
             standby?: boolean;
         };
-        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        /** @description What is left out stays, or is the server's setting; so is null. */
         PatchedPoolPatchInRequest: {
+            /** @description At most so many moves of running leases to make room for one wish; 0 is none. */
+            room_moves?: number | null;
+            /** @description So often in 24 hours a tenant's leases in the pool may be moved for others; 0 is never. */
+            moves_per_tenant_day?: number | null;
             policy?: string;
             may_override?: boolean;
             description?: string;
@@ -3433,13 +3437,19 @@ export interface components {
             name: string;
             policy: string;
             may_override: boolean;
+            room_moves: number | null;
+            moves_per_tenant_day: number | null;
             description: string;
             node_count: number;
             /** Format: date-time */
             created_at: string;
         };
-        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        /** @description What is left out stays, or is the server's setting; so is null. */
         PoolInRequest: {
+            /** @description At most so many moves of running leases to make room for one wish; 0 is none. */
+            room_moves?: number | null;
+            /** @description So often in 24 hours a tenant's leases in the pool may be moved for others; 0 is never. */
+            moves_per_tenant_day?: number | null;
             name: string;
             /** @description How its nodes are filled. */
             policy: string;
@@ -3808,7 +3818,7 @@ export interface components {
             pool?: string | null;
             /** @description It must be there. */
             site?: string | null;
-            /** @description A site: the nearest one that has room is taken. */
+            /** @description A site: places near it are preferred. */
             near?: string | null;
             /** @description Thousandths of a processor core of the node beside the device; none, if left out. */
             cores_milli?: number | null;
@@ -3995,7 +4005,7 @@ export interface components {
             pool?: string | null;
             /** @description It must be there. */
             site?: string | null;
-            /** @description A site: the nearest one that has room is taken. */
+            /** @description A site: places near it are preferred. */
             near?: string | null;
             /** @description Thousandths of a processor core of the node beside the device; none, if left out. */
             cores_milli?: number | null;
