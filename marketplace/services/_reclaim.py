@@ -14,10 +14,13 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from marketplace import selectors
+from marketplace.errors import QuotaExceeded
 from marketplace.matching.quota_tree import Amount, left_of
 from marketplace.models import Cohort, Quota, Reservation
 from marketplace.selectors import tree as tree_rows
-from marketplace.services._tree import given_back, held_in, rows_of_tenant, to_micros, tree_around
+from marketplace.services._quota import judge_quota, quota_use
+from marketplace.services._tree import given_back, held_in, needs_tree, rows_of_tenant, to_micros, tree_around
+from marketplace.services.wish import slice_of
 from vxpu.slices import Period
 
 _INSTANT = timedelta(microseconds=1)
@@ -50,10 +53,11 @@ def fewest_to_go(
 ) -> frozenset[UUID] | None:
     """Whom of `may_go` to tell, the first of them first, so that the quotas let `rows` have the period when those who
     are `gone` anyway are gone. None: not even all of them would do."""
-    if not may_go:
-        return frozenset()
     quotas = selectors.quotas_of(tenant_id=rows[0].tenant_id, project_id=rows[0].project_id)
-    tree, leaf = tree_around(rows_of_tenant(quotas)), quotas[-1].project_id or quotas[-1].tenant_id
+    every = rows_of_tenant(quotas)
+    if not needs_tree(every):
+        return frozenset() if _is_within(quotas, rows, period) else None
+    tree, leaf = tree_around(every), quotas[-1].project_id or quotas[-1].tenant_id
     held, asked = held_in(tree, period=period, leave_out=None), _asked(rows)
     starts, ends = to_micros(period.starts_at), None if period.ends_at is None else to_micros(period.ends_at)
 
@@ -73,6 +77,14 @@ def fewest_to_go(
         fewer = [other for other in told if other is not one]
         told = fewer if fits(fewer) else told
     return frozenset(one.pk for one in told)
+
+
+def _is_within(quotas: Sequence[Quota], rows: Sequence[Reservation], period: Period) -> bool:
+    try:
+        judge_quota(quota_use(quotas, period=period), piece=slice_of(rows[0]), is_new=False, count=len(rows))
+    except QuotaExceeded:
+        return False
+    return True
 
 
 def _asked(rows: Sequence[Reservation]) -> Amount:
