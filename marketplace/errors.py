@@ -18,6 +18,13 @@ class QuotaMoved(Conflict):
     title = "The tenant was put into another cohort in between."
 
 
+class CohortInUse(Conflict):
+    """`data`: tenants, cohorts: how many of each are in it."""
+
+    code = "cohort_in_use"
+    title = "The cohort is not empty."
+
+
 class CohortRefused(Conflict):
     """A ring, or more levels than there may be."""
 

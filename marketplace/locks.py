@@ -38,10 +38,11 @@ def lock_quotas(*, tenant_id: UUID, way_up: Sequence[UUID]) -> list[Quota]:
 
 @transaction_required
 def lock_cohorts(*, cohort_ids: Sequence[UUID]) -> None:
-    """One after the other in the order given, which is from the root down."""
+    """One after the other in the order given, which is from the root down. Raises NotFound for one that is gone."""
     with system_scope():
         for cohort_id in cohort_ids:
-            Cohort.objects.select_for_update(no_key=True).get(pk=cohort_id)
+            if Cohort.objects.select_for_update(no_key=True).filter(pk=cohort_id).first() is None:
+                raise NotFound("There is no such cohort.", suggestion="See /api/v1/cohorts.")
 
 
 def _quota_rows(tenant_id: UUID) -> list[Quota]:

@@ -24,14 +24,27 @@ from plumbing.api.views import DomainView
 NAME = rf"^{pools.NAME}$"
 
 
-class PoolIn(StrictSerializer):
+class _Limits(StrictSerializer):
+    """What is left out stays, or is the server's setting; so is null."""
+
+    room_moves = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, max_value=64,
+        help_text="At most so many moves of running leases to make room for one wish; 0 is none.",
+    )  # fmt: skip
+    moves_per_tenant_day = serializers.IntegerField(
+        required=False, allow_null=True, min_value=0, max_value=1000,
+        help_text="So often in 24 hours a tenant's leases in the pool may be moved for others; 0 is never.",
+    )  # fmt: skip
+
+
+class PoolIn(_Limits):
     name = serializers.RegexField(NAME)
     policy = serializers.CharField(max_length=32, help_text="How its nodes are filled.")
     may_override = serializers.BooleanField(required=False, default=False, help_text="A wish may name another policy.")
     description = serializers.CharField(max_length=200, required=False, default="", allow_blank=True)
 
 
-class PoolPatchIn(StrictSerializer):
+class PoolPatchIn(_Limits):
     policy = serializers.CharField(max_length=32, required=False)
     may_override = serializers.BooleanField(required=False)
     description = serializers.CharField(max_length=200, required=False, allow_blank=True)
@@ -41,6 +54,8 @@ class PoolSerializer(serializers.Serializer[Any]):
     name = serializers.CharField()
     policy = serializers.CharField()
     may_override = serializers.BooleanField()
+    room_moves = serializers.IntegerField(allow_null=True)
+    moves_per_tenant_day = serializers.IntegerField(allow_null=True)
     description = serializers.CharField()
     node_count = serializers.IntegerField()
     created_at = serializers.DateTimeField()

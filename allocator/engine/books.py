@@ -84,6 +84,20 @@ class Books:
         places, firsts = np.unique(where[order], return_index=True)
         found[:, places] = np.maximum.reduceat(running, firsts, axis=1)
 
+    def down_to(self, most: Ints, at: int) -> Ints:
+        """(places,): from when on no more than `most` (a row for each of the first resources, a column a place) is
+        taken by what has begun by `at`. `at` where it is so already, the last end of all (FOREVER) where never."""
+        slots = np.flatnonzero((self._where != _NOWHERE) & (self._starts <= at) & (self._ends > at))
+        slots = slots[np.lexsort((-self._ends[slots], self._where[slots]))]
+        where, amounts = self._where[slots], self._amounts[: len(most), slots]
+        running = np.cumsum(amounts, axis=1)
+        firsts = np.searchsorted(where, where)
+        staying = running - running[:, firsts] + amounts[:, firsts]  # with all of its place that end no sooner
+        over = (staying > most[:, where]).any(axis=0)
+        found = np.full(self.places, at, np.int64)
+        np.maximum.at(found, where[over], self._ends[slots][over])
+        return found
+
     def peak_at(self, place: int, starts: int, ends: int) -> Ints:
         """(resources,) of one place."""
         slots = np.fromiter(self._at[place], np.int64, len(self._at[place]))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 from uuid import UUID
 
-from allocator.engine.books import Books
+from allocator.engine.books import Books, Ints
 from allocator.engine.fit import asked_size, refusal
 from allocator.engine.fleet import Ask, Card, Fleet, HostTaken, Machine, Taken, sort_key
 from allocator.engine.mig import Slots, mask_of
@@ -89,6 +89,10 @@ class Draft:
         if view is None:
             view = self._views[starts, ends] = View(self.layout, self._devices, self._hosts, starts, ends)
         return view
+
+    def down_to(self, most: Ints, at: int) -> Ints:
+        """(places,) of the devices: see `Books.down_to`."""
+        return self._devices.down_to(most, at)
 
     def place(self, device_id: UUID, ask: Ask, *, lease_id: UUID) -> Taken:
         """One device and what the ask wants of its host. Raises NotPlaced with the constraint that failed."""

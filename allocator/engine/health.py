@@ -96,7 +96,7 @@ METRICS = (
            "slowed by the hardware, a brake or heat; a power cap is no illness (NVML clocks event reasons)"),
     Metric("ecc_corrected", _by("ecc_corrected", *_DECADES), (),
            "corrected errors do no harm, but many of them go before uncorrected ones (GPU Memory Error Management)"),
-    Metric("ecc_uncorrected", _by("ecc_uncorrected", (0, 100), (1, 40), (5, 0)), (),
+    Metric("ecc_uncorrected", _by("ecc_uncorrected", (0, 100), (1, 20), (5, 0)), (),
            "data was lost since the driver was loaded (GPU Memory Error Management)"),
     Metric("memory_repairs",
            _worst(_by("memory_repairs", (0, 100), (8, 60), (64, 30)), _by("memory_repair_pending", (0, 100), (1, 50)),

@@ -1,4 +1,4 @@
-"""A no with its ways: when would it fit, and what size would."""
+"""A no with its ways: when would it fit, and what size would. Card by card; `ways` is the same for a large fleet."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_sellable(card: Card, ask: Ask, machine: Machine | None = None) -> bool:
 def next_free(card: Card, ask: Ask, machine: Machine | None = None) -> int | None:
     """The earliest start, not before the wished one, at which the card (and its host) takes one device of the ask for
     as long; None for never."""
-    later = _node_next_free(machine, [card], replace(ask, devices=1), FOREVER)
+    later = node_next_free(machine, [card], replace(ask, devices=1), FOREVER)
     return None if later is None else later.starts
 
 
@@ -38,17 +38,17 @@ def earliest(fleet: Fleet, ask: Ask) -> Later | None:
     """The soonest start over the fleet; ties go to the first card. For several devices the first of those together."""
     best: Later | None = None
     for machine, cards in nodes_of(fleet):
-        found = _node_next_free(machine, cards, ask, FOREVER if best is None else best.starts)
-        if found is not None and (best is None or _soonness(found) < _soonness(best)):
+        found = node_next_free(machine, cards, ask, FOREVER if best is None else best.starts)
+        if found is not None and (best is None or soonness(found) < soonness(best)):
             best = found
     return best
 
 
-def _soonness(later: Later) -> tuple[int, UUID]:
+def soonness(later: Later) -> tuple[int, UUID]:
     return later.starts, later.card.device_id
 
 
-def _node_next_free(machine: Machine | None, cards: Sequence[Card], ask: Ask, latest: int) -> Later | None:
+def node_next_free(machine: Machine | None, cards: Sequence[Card], ask: Ask, latest: int) -> Later | None:
     """The room over a sliding window changes only where something ends, so these are the only starts to try; none
     after `latest`."""
     wanted = [card for card in cards if is_sellable(card, ask, machine)]
@@ -72,7 +72,7 @@ def largest_free(fleet: Fleet, ask: Ask) -> Size | None:
     small = replace(ask, permille=1, mib=1, whole=False, devices=1)
     found: list[Size] = []
     for machine, cards in nodes_of(fleet):
-        found += [Size(*_free(card, ask)) for card in cards if refusal(card, small, machine) is None]
+        found += [Size(*free_of(card, ask)) for card in cards if refusal(card, small, machine) is None]
     return max(found, default=None)
 
 
@@ -88,14 +88,14 @@ def nearest_sizes(fleet: Fleet, ask: Ask) -> list[tuple[Size, Card]]:
     for machine, cards in nodes_of(fleet):
         for card in cards:
             if refusal(card, small, machine) is None:
-                for size in _smaller(_free(card, ask), ask):
+                for size in smaller(free_of(card, ask), ask):
                     found.setdefault(size, card)
-    order = sorted(found, key=lambda size: (-_likeness(size, ask), -size.permille, -size.mib, found[size].device_id))
+    order = sorted(found, key=lambda size: (-likeness(size, ask), -size.permille, -size.mib, found[size].device_id))
     return [(size, found[size]) for size in order[:NEAREST]]
 
 
-def _free(card: Card, ask: Ask) -> Room:
-    """Of a card that takes the smallest piece: what is left; of one that is cut, the largest profile with a place."""
+def free_of(card: Card, ask: Ask) -> Room:
+    """Of a card that takes the smallest piece: what is left; of one that is cut, the largest profile that fits."""
     left = fit.room(card, ask.starts, ask.ends)
     if card.mig is None:
         return left
@@ -107,7 +107,7 @@ def _free(card: Card, ask: Ask) -> Room:
     return Room(largest.permille, largest.mib)
 
 
-def _smaller(left: Room, ask: Ask) -> Iterable[Size]:
+def smaller(left: Room, ask: Ask) -> Iterable[Size]:
     yield Size(min(ask.permille, left.permille), min(ask.mib, left.mib))
     if left.permille * ask.mib <= left.mib * ask.permille:
         scaled = Size(min(ask.permille, left.permille), min(ask.mib, ask.mib * left.permille // ask.permille))
@@ -117,6 +117,6 @@ def _smaller(left: Room, ask: Ask) -> Iterable[Size]:
         yield scaled
 
 
-def _likeness(size: Size, ask: Ask) -> int:
+def likeness(size: Size, ask: Ask) -> int:
     """The smaller of the two ratios to the wish, in permille."""
     return min(size.permille * 1000 // ask.permille, size.mib * 1000 // ask.mib)

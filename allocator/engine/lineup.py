@@ -19,9 +19,10 @@ from uuid import UUID
 from allocator.engine.draft import Draft, NotPlaced
 from allocator.engine.fleet import FOREVER, Ask, Card, Taken
 from allocator.engine.gang import Together, place_gang
-from allocator.engine.later import earliest, is_sellable
+from allocator.engine.later import is_sellable
 from allocator.engine.policies import POLICIES
 from allocator.engine.search import Ranker
+from allocator.engine.ways import earliest
 
 # How many starts of a gang are tried.
 STARTS = 64
@@ -142,7 +143,7 @@ class _Line:
         if len(one.asks) > 1:
             return self._keep_gang(one)
         ask = one.asks[0]
-        later = earliest(self._draft.fleet(), ask)
+        later = earliest(self._draft, ask)
         if later is not None:
             taken = self._draft.place(later.card.device_id, moved(ask, later.starts), lease_id=one.id)
             return [Kept(later.card.device_id, taken)]

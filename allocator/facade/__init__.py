@@ -30,6 +30,7 @@ from allocator.facade.moves import (
     fail_move,
     get_move,
     is_room_made,
+    is_room_made_anywhere,
     is_spare,
     let_moves_go_over,
     list_moves,
@@ -84,8 +85,8 @@ __all__ = [
     "NothingToMove", "book", "book_all", "book_gang", "cancel_move", "check_end", "check_resize", "confirm",
     "device_idle", "end_room", "estimate_starts", "fail_move", "fence", "find_devices", "find_places",
     "find_victims", "fleet_size", "get_device", "get_devices", "get_lease", "get_move", "give_notice",
-    "hand_over_standby", "health_score", "is_room_made", "is_spare", "issue_lease_token", "let_moves_go_over",
-    "line_up",
+    "hand_over_standby", "health_score", "is_room_made", "is_room_made_anywhere", "is_spare", "issue_lease_token",
+    "let_moves_go_over", "line_up",
     "list_calendar", "list_choices", "list_devices", "list_lease_news", "list_leases", "list_lost",
     "list_maintenance", "list_moves", "list_moves_to_switch", "list_node_events", "list_rooms", "metered_phases",
     "outlook", "policy_names", "propose", "propose_gang", "release", "resize", "room_failed_since", "set_end",
@@ -178,15 +179,21 @@ def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> Lease
 
 
 @whole_fleet
-def check_resize(*, lease_id: UUID, slice: Slice, now: datetime) -> datetime:  # noqa: A002 - the product's word
-    """When another size would begin; takes nothing. Raises as `resize`."""
-    return resizing.check_resize(lease_id=lease_id, slice=slice, now=now)
+def check_resize(
+    *,
+    lease_id: UUID,
+    slice: Slice,  # noqa: A002 - the product's word
+    now: datetime,
+    kept: Sequence[KeptRoom] = (),
+) -> datetime:
+    """When another size would begin, beside rooms that are `kept` for others; takes nothing. Raises as `resize`."""
+    return resizing.check_resize(lease_id=lease_id, slice=slice, now=now, kept=kept)
 
 
 @whole_fleet
-def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> None:
-    """Whether another end would do; takes nothing. Raises as `set_end`."""
-    resizing.check_end(lease_id=lease_id, ends_at=ends_at, now=now)
+def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime, kept: Sequence[KeptRoom] = ()) -> None:
+    """Whether another end would do, beside rooms that are `kept` for others; takes nothing. Raises as `set_end`."""
+    resizing.check_end(lease_id=lease_id, ends_at=ends_at, now=now, kept=kept)
 
 
 # Frozen values in and out already: see allocator/services/preempt.py.

@@ -48,6 +48,12 @@ def switch_move(*, move_id: UUID, now: datetime) -> MoveView:
 
 
 @whole_fleet
+def is_room_made_anywhere() -> bool:
+    """Whether any pool lets leases be moved for who waits."""
+    return make_room.is_made_anywhere()
+
+
+@whole_fleet
 def cancel_move(*, move_id: UUID, reason: str, now: datetime) -> bool:
     """tx. Up to the switch; False for one that is decided."""
     return relocate.cancel_move(relocation_id=move_id, reason=reason, actor="marketplace", now=now)

@@ -8,11 +8,17 @@ from plumbing.models import TenantRow
 
 
 class Pool(TenantRow):
-    """Nodes that are filled by one policy. `may_override`: a wish may name another one."""
+    """Nodes that are filled by one policy. `may_override`: a wish may name another one.
+
+    `room_moves`: at most so many moves make room for one wish (0: none); `moves_per_tenant_day`: so often in 24 hours a
+    tenant's leases in the pool may be moved. None is the server's setting.
+    """
 
     name = models.CharField(max_length=64, unique=True)
     policy = models.CharField(max_length=32)
     may_override = models.BooleanField(default=False)
+    room_moves = models.PositiveSmallIntegerField(null=True, blank=True, default=None)
+    moves_per_tenant_day = models.PositiveSmallIntegerField(null=True, blank=True, default=None)
     description = models.CharField(max_length=200, default="", blank=True)
 
     class Meta:

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import Count, Max, Q
 
 from allocator.engine.make_room import MoveCost
-from allocator.models import Lease, Relocation, Segment, UsageWindow
+from allocator.models import Lease, Pool, Relocation, Segment, UsageWindow
 from allocator.models.relocation import OPEN, RelocationState
 from allocator.selectors.staying import stays
 from allocator.services._elsewhere import NEAR
@@ -36,12 +36,11 @@ def read_movable(
     if node_id is not None:
         found = found.filter(node_id=node_id)
     if not whatever:
-        tired = [
-            tenant for tenant, moved in moves_today(now=now).items() if moved >= settings.VXPU_MOVES_PER_TENANT_DAY
-        ]
-        found = found.exclude(tenant_id__in=tired)
         found = found.filter(Q(wanted__together__isnull=True) | ~Q(wanted__together__in=NEAR))
     leases = list(found.order_by("pk"))
+    if not whatever:
+        today, most = moves_today(now=now), MostADay()
+        leases = [lease for lease in leases if today.get(lease.tenant_id, 0) < most.in_pool(_pool_of(lease))]
     pieces = _last_pieces(leases)
     states = states_mib(leases=leases, now=now)
     return {
@@ -63,9 +62,27 @@ def moves_today(*, now: datetime) -> dict[UUID, int]:
 
 def overdone(*, lease_ids: Iterable[UUID], costs: Mapping[UUID, MoveCost], now: datetime) -> set[UUID]:
     """Tenants whom these moves together would disturb more often than a day allows."""
-    today = moves_today(now=now)
-    more = Counter(costs[lease_id].owner for lease_id in lease_ids)
-    return {one for one, number in more.items() if number + today.get(one, 0) > settings.VXPU_MOVES_PER_TENANT_DAY}
+    today, most = moves_today(now=now), MostADay()
+    moved = [costs[lease_id] for lease_id in lease_ids]
+    more = Counter(one.owner for one in moved)
+    return {one.owner for one in moved if more[one.owner] + today.get(one.owner, 0) > most.in_pool(one.ask.pool)}
+
+
+class MostADay:
+    """How often a tenant may be disturbed in 24 hours: by what its pool says, else by the server's setting."""
+
+    def __init__(self) -> None:
+        told = Pool.objects.filter(moves_per_tenant_day__isnull=False)
+        self._told = {row.name: row.moves_per_tenant_day for row in told}
+
+    def in_pool(self, name: str | None) -> int:
+        """None is no pool."""
+        most = None if name is None else self._told.get(name)
+        return settings.VXPU_MOVES_PER_TENANT_DAY if most is None else most
+
+
+def _pool_of(lease: Lease) -> str | None:
+    return None if lease.node.pool is None else lease.node.pool.name
 
 
 def states_mib(*, leases: Collection[Lease], now: datetime) -> dict[UUID, int]:

@@ -5,20 +5,21 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from allocator.engine.fit import constraint_counts
-from allocator.engine.fleet import FOREVER, Ask, Fleet
-from allocator.engine.later import Later, earliest, nearest_sizes
+from allocator.engine.draft import Draft
+from allocator.engine.fleet import FOREVER, Ask
+from allocator.engine.later import Later
+from allocator.engine.ways import earliest, nearest_sizes
 from allocator.errors import DoesNotFit
 from allocator.services._snapshot import from_instant
 from vxpu.ids import encode
 from vxpu.slices import Slice
 
 
-def no_room(*, fleet: Fleet, ask: Ask) -> DoesNotFit:
+def no_room(*, draft: Draft, ask: Ask) -> DoesNotFit:
     """The error to raise. Its `data`: constraints, next_free_at, nearest, alternatives; the figures of one snapshot."""
-    counts = constraint_counts(fleet, ask)
-    later = earliest(fleet, ask)
-    nearest = [] if ask.whole else nearest_sizes(fleet, ask)
+    counts = draft.view(ask.starts, ask.ends).counts(ask)
+    later = earliest(draft, ask)
+    nearest = [] if ask.whole else nearest_sizes(draft, ask)
     sizes = [Slice(memory_mib=size.mib, share_permille=size.permille) for size, _ in nearest]
     alternatives = [_later(later, ask)] if later is not None and later.starts > ask.starts else []
     alternatives += [

@@ -33,6 +33,17 @@ class PoolRule:
     may_override: bool
     learner: Policy
     version: int = 0
+    room_moves: int | None = None
+    moves_per_tenant_day: int | None = None
+
+    def most_moves(self) -> int:
+        """For one wish that waits; 0 is none."""
+        return settings.VXPU_ROOM_MOVES if self.room_moves is None else self.room_moves
+
+    def most_a_day(self) -> int:
+        """Moves of one tenant's leases in 24 hours."""
+        most = self.moves_per_tenant_day
+        return settings.VXPU_MOVES_PER_TENANT_DAY if most is None else most
 
     def allows(self, policy: str | None) -> bool:
         return policy is None or self.may_override or policy == self.policy
@@ -61,8 +72,12 @@ def read_rules() -> Rules:
     """In the system scope."""
     learned = {row.pool: row for row in PoolLessons.objects.all()}
     pools = {
-        row.name: _rule(row.name, row.policy, learned, may_override=row.may_override) for row in Pool.objects.all()
-    }
+        row.name: _rule(
+            row.name, row.policy, learned, may_override=row.may_override, room_moves=row.room_moves,
+            moves_per_tenant_day=row.moves_per_tenant_day,
+        )
+        for row in Pool.objects.all()
+    }  # fmt: skip
     may_override = settings.VXPU_POLICY_OVERRIDE
     pools[UNNAMED] = _rule(UNNAMED, settings.VXPU_POLICY, learned, may_override=may_override)
     return Rules(pools, tuple(site_of(row) for row in SiteRow.objects.order_by("name")))
@@ -78,7 +93,9 @@ def site_of(row: SiteRow) -> Site:
     )
 
 
-def _rule(name: str, policy: str, learned: Mapping[str, PoolLessons], *, may_override: bool) -> PoolRule:
+def _rule(
+    name: str, policy: str, learned: Mapping[str, PoolLessons], *, may_override: bool, **limits: int | None
+) -> PoolRule:
     row = learned.get(name)
     lessons = Lessons() if row is None else lessons_of(row.lessons)
     return PoolRule(
@@ -87,6 +104,7 @@ def _rule(name: str, policy: str, learned: Mapping[str, PoolLessons], *, may_ove
         may_override=may_override,
         learner=Fragmentation(lessons),
         version=0 if row is None else row.version,
+        **limits,
     )
 
 

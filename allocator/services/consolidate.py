@@ -14,7 +14,7 @@ from allocator.errors import NothingToMove
 from allocator.models import MovePlan
 from allocator.models.relocation import PLAN_OPEN, MovePlanKind, MovePlanState
 from allocator.services import move_plans
-from allocator.services._movable import overdone, read_movable
+from allocator.services._movable import MostADay, overdone, read_movable
 from allocator.services._picture import PICTURE
 from allocator.services.quiet import is_quiet
 from plumbing import db
@@ -32,8 +32,8 @@ def consolidate(*, now: datetime) -> UUID | None:
 
 def plan_steps(*, moves: int, now: datetime) -> list[move_plans.Step]:
     """Moves in order, or none where no node would be empty in the end."""
-    costs = read_movable(now=now)
-    limit = Limit(moves=moves, per_owner=settings.VXPU_MOVES_PER_TENANT_DAY)
+    costs, most = read_movable(now=now), MostADay()
+    limit = Limit(moves=moves, per_owner=min((most.in_pool(one.ask.pool) for one in costs.values()), default=0))
     with PICTURE.look(now=now) as seen:
         plan = plan_consolidation(seen.draft, movable=costs, limit=limit, rng=random.Random(0))  # noqa: S311
     moved = [move.lease_id for move in plan.moves]

@@ -78,7 +78,7 @@ def _candidate(ranker: Ranker, ask: Ask, member: Member, policy: str, fitted: in
 
 def _refusal(seen: Seen, ask: Ask, *, is_tried: bool) -> DoesNotFit:
     """In the words of a single wish; of all pools together, so that a device counts once."""
-    error = no_room(fleet=seen.draft.fleet(), ask=ask)
+    error = no_room(draft=seen.draft, ask=ask)
     view = seen.draft.view(ask.starts, ask.ends)
     fits = int((view.refusals(ask) == -1).sum())
     if is_tried and fits:  # each fits alone: neither a later start nor a smaller size is known to help

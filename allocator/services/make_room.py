@@ -20,13 +20,13 @@ from allocator.engine.make_room import Limit, Move, MoveCost, RoomPlan, fragment
 from allocator.engine.make_room import make_room as search_room
 from allocator.errors import NothingToMove
 from allocator.locks import lock_device
-from allocator.models import Lease, MovePlan
+from allocator.models import Lease, MovePlan, Pool
 from allocator.models.relocation import PLAN_OPEN, MovePlanKind, MovePlanState
 from allocator.services import _keep, _kept, move_plans
 from allocator.services._movable import overdone, read_movable
 from allocator.services._no_room import no_room
 from allocator.services._picture import PICTURE, Seen
-from allocator.services._policies import parts_of
+from allocator.services._policies import PoolRule, parts_of
 from allocator.services._snapshot import ask_of
 from allocator.services.quiet import is_quiet
 from plumbing import db
@@ -74,8 +74,9 @@ class _Drafted:
 
 
 def preview(*, wish: Wish, count: int, moves: int | None, now: datetime) -> RoomPreview:
-    """What would be moved to make room for `count` such leases on one node; nothing is. `moves` None: the setting."""
-    drafted = _search(wish=wish, count=count, moves=settings.VXPU_ROOM_MOVES if moves is None else moves, now=now)
+    """What would be moved to make room for `count` such leases on one node; nothing is. `moves` None: as many as each
+    pool lets."""
+    drafted = _search(wish=wish, count=count, moves=moves, now=now)
     if drafted.plan is None:
         return RoomPreview(moves=(), devices=(), reason=drafted.reason)
     return RoomPreview(moves=_previews(drafted), devices=drafted.plan.devices, reason="")
@@ -90,10 +91,9 @@ def start(*, wish: Wish, owners: Sequence[UUID], tenant_id: UUID, moves: int | N
     known = find_plan(owner=owners[0])
     if known is not None:
         return known.pk
-    allowed = settings.VXPU_ROOM_MOVES if moves is None else moves
     if moves is None and settings.VXPU_ROOM_QUIET_ONLY and not is_quiet(now):
         raise NothingToMove("Leases are moved in quiet hours only.", suggestion="The wish waits until then.")
-    drafted = _search(wish=wish, count=len(owners), moves=allowed, now=now)
+    drafted = _search(wish=wish, count=len(owners), moves=moves, now=now)
     if drafted.plan is None:
         raise NothingToMove(drafted.reason, suggestion="Wait, or take another size.")
     plan = move_plans.begin(
@@ -113,19 +113,29 @@ def end(*, plan_id: UUID, is_taken: bool, reason: str, now: datetime) -> None:
     move_plans.stop_plan(plan_id=plan_id, to=to, reason=reason, actor="marketplace", now=now)
 
 
+def is_made_anywhere() -> bool:
+    """Whether any pool lets leases be moved for who waits."""
+    return bool(settings.VXPU_ROOM_MOVES) or Pool.objects.filter(room_moves__gt=0).exists()
+
+
 def find_plan(*, owner: UUID) -> MovePlan | None:
     """The open plan that makes room for this owner."""
     return MovePlan.objects.filter(state__in=PLAN_OPEN, owners__contains=[str(owner)]).first()
 
 
-def _search(*, wish: Wish, count: int, moves: int, now: datetime) -> _Drafted:
+def _search(*, wish: Wish, count: int, moves: int | None, now: datetime) -> _Drafted:
     """Tenants whom a plan would disturb too often are left out, and it is searched again."""
     ask = replace(ask_of(wish), devices=count, cores_milli=wish.cores_milli * count, host_mib=wish.host_mib * count)
     spared: set[UUID] = set()
     with PICTURE.look(now=now) as seen:
-        for _ in range(TRIES if moves else 0):
+        parts = [
+            (part, rule, allowed)
+            for part, rule in parts_of(seen.draft, ask, wish, seen.rules)
+            if (allowed := rule.most_moves() if moves is None else moves)
+        ]
+        for _ in range(TRIES if parts else 0):
             costs = read_movable(now=now, spared=spared)
-            plan = _first_plan(seen, ask, wish, costs, moves)
+            plan = _first_plan(seen, parts, wish, costs)
             moved = () if plan is None else plan.moves
             more = overdone(lease_ids=[one.lease_id for one in moved], costs=costs, now=now)
             if plan is not None and not more:
@@ -137,10 +147,12 @@ def _search(*, wish: Wish, count: int, moves: int, now: datetime) -> _Drafted:
         return _Drafted(ask=ask, reason=_why(seen.draft, ask))
 
 
-def _first_plan(seen: Seen, ask: Ask, wish: Wish, costs: Mapping[UUID, MoveCost], moves: int) -> RoomPlan | None:
-    """Of the first pool that has one."""
-    limit = Limit(moves=moves, moves_for_one=min(moves, 2), per_owner=settings.VXPU_MOVES_PER_TENANT_DAY)
-    for part, rule in parts_of(seen.draft, ask, wish, seen.rules):
+def _first_plan(
+    seen: Seen, parts: Sequence[tuple[Ask, PoolRule, int]], wish: Wish, costs: Mapping[UUID, MoveCost]
+) -> RoomPlan | None:
+    """Of the first pool that has one. The part of the wish in each pool, with its rule and the moves that it lets."""
+    for part, rule, moves in parts:
+        limit = Limit(moves=moves, moves_for_one=min(moves, 2), per_owner=rule.most_a_day())
         policy = rule.policy_for(wish.policy)
         plan = search_room(seen.draft, part, policy=policy, limit=limit, movable=costs)
         if plan is not None:
@@ -149,7 +161,7 @@ def _first_plan(seen: Seen, ask: Ask, wish: Wish, costs: Mapping[UUID, MoveCost]
 
 
 def _why(draft: Draft, ask: Ask) -> str:
-    return str(fragmented(draft.view(ask.starts, ask.ends), ask) or no_room(fleet=draft.fleet(), ask=ask).detail)
+    return str(fragmented(draft.view(ask.starts, ask.ends), ask) or no_room(draft=draft, ask=ask).detail)
 
 
 def _previews(drafted: _Drafted) -> tuple[MovePreview, ...]:

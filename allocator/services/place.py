@@ -16,6 +16,7 @@ from psycopg.types.json import Jsonb
 from psycopg.types.range import Int4Range, TimestamptzRange
 
 from allocator.engine.books import Ints
+from allocator.engine.draft import Draft
 from allocator.engine.fit import asked_size
 from allocator.engine.fleet import Ask, Fleet, Machine
 from allocator.engine.search import Ranker
@@ -63,15 +64,15 @@ def propose(
         found = list(islice(_ranked(seen, ask, wish, within, limit), limit))
         if found:
             return found
-        raise no_room(fleet=_fleet_for(seen, wish), ask=ask)
+        raise no_room(draft=_draft_for(seen, wish), ask=ask)
 
 
-def _fleet_for(seen: Seen, wish: Wish) -> Fleet:
+def _draft_for(seen: Seen, wish: Wish) -> Draft:
     """What a refusal speaks of: all devices, or the one that was named."""
     if wish.device_id is None or wish.device_id not in seen.draft.layout.place_of:
-        return seen.draft.fleet()
+        return seen.draft
     card = seen.draft.card(wish.device_id)
-    return Fleet.of([card], [seen.draft.machine(card.node_id)])
+    return Draft.of(Fleet.of([card], [seen.draft.machine(card.node_id)]))
 
 
 def count_places(view: View, ask: Ask) -> int:
@@ -140,7 +141,7 @@ def book(
             return lease
         refusals[refusal] = refusals.get(refusal, 0) + 1
     with PICTURE.look(now=now) as seen:
-        error = no_room(fleet=_fleet_for(seen, wish), ask=ask_of(wish))
+        error = no_room(draft=_draft_for(seen, wish), ask=ask_of(wish))
     if not error.data["constraints"]:  # it fits again in a later snapshot, but the tries are used up
         error.data["constraints"] = refusals
     raise error

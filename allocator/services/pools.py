@@ -29,16 +29,16 @@ MAX_LATENCY_MS = 60_000
 
 
 @db.transaction
-def make_pool(*, name: str, policy: str, may_override: bool, description: str, now: datetime) -> Pool:
-    """Raises NameTaken, Invalid for a policy that there is not."""
+def make_pool(*, name: str, policy: str, now: datetime, **values: Any) -> Pool:
+    """`values` as in the model. Raises NameTaken, Invalid for a policy that there is not."""
     _check_policy(policy)
-    values = {"policy": policy, "may_override": may_override, "description": description}
+    values["policy"] = policy
     return _insert(Pool(id=new_uuid(), tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, name=name, **values))
 
 
 @db.transaction
 def change_pool(*, name: str, changes: Mapping[str, Any]) -> Pool:
-    """Policy, `may_override`, description: what is in `changes`. New bookings follow at once; nothing is moved."""
+    """What is in `changes`, as in the model. New bookings and plans follow at once; nothing is moved."""
     row = pools.get_pool(name=name)
     _check_policy(changes.get("policy", row.policy))
     Pool.objects.filter(pk=row.pk).update(**changes)

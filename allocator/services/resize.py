@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -11,7 +12,7 @@ from psycopg.types.range import TimestamptzRange
 
 from allocator.engine.draft import Draft
 from allocator.engine.fit import change_refusal
-from allocator.engine.fleet import Ask, Fleet
+from allocator.engine.fleet import Ask
 from allocator.errors import DoesNotFit, IllegalPeriod, LeaseLost
 from allocator.events import LeaseResized
 from allocator.locks import lock_device_of, lock_lease
@@ -23,10 +24,12 @@ from allocator.services._move import change, note
 from allocator.services._moving import refuse_while_moving
 from allocator.services._no_room import no_room
 from allocator.services._snapshot import read_fleet, to_instant
+from allocator.services.line import keep_clear
 from plumbing import db, outbox
 from plumbing.db import transaction_required
 from plumbing.errors import Invalid
 from vxpu.ids import new_uuid
+from vxpu.market import KeptRoom
 from vxpu.slices import Slice
 from vxpu.states import LeaseState
 
@@ -77,11 +80,18 @@ def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> Lease
     return lease
 
 
-def check_resize(*, lease_id: UUID, slice: Slice, now: datetime) -> datetime:  # noqa: A002 - the product's word
-    """When the new size would begin, on an unlocked snapshot; takes nothing. Raises as `resize` does."""
+def check_resize(
+    *,
+    lease_id: UUID,
+    slice: Slice,  # noqa: A002 - the product's word
+    now: datetime,
+    kept: Sequence[KeptRoom] = (),
+) -> datetime:
+    """When the new size would begin, on an unlocked snapshot; takes nothing. Raises as `resize` does, and DoesNotFit
+    for a growth that is not beside the rooms that are `kept` for others."""
     lease = _changeable(get_lease(lease_id=lease_id))
     at, ask = resize_ask(lease, slice, now=now)
-    _check(lease, ask, now=now)
+    _check(lease, ask, now=now, kept=kept if _grows(lease, slice) else ())
     return at
 
 
@@ -89,18 +99,24 @@ def _grows(lease: Lease, piece: Slice) -> bool:
     return piece.memory_mib > lease.memory_mib or piece.share_permille > lease.share_permille
 
 
-def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> None:
-    """Whether another end would fit, on an unlocked snapshot; takes nothing. Raises as `set_end` does."""
+def check_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime, kept: Sequence[KeptRoom] = ()) -> None:
+    """Whether another end would fit, on an unlocked snapshot; takes nothing. Raises as `set_end` does, and DoesNotFit
+    for time that is added and not beside the rooms that are `kept` for others."""
     lease = _changeable(get_lease(lease_id=lease_id))
-    if ends_at != lease.ends_at:
-        longer_from = None if lease.ends_at is None else to_instant(lease.ends_at)
-        _check(lease, end_ask(lease, ends_at, now=now), now=now, longer_from=longer_from)
+    if ends_at == lease.ends_at:
+        return
+    ask, longer_from = end_ask(lease, ends_at, now=now), None if lease.ends_at is None else to_instant(lease.ends_at)
+    _check(lease, ask, now=now, longer_from=longer_from)
+    if kept and longer_from is not None and longer_from < ask.ends:
+        _check(lease, replace(ask, starts=longer_from), now=now, kept=kept)
 
 
-def _check(lease: Lease, ask: Ask, *, now: datetime, longer_from: int | None = None) -> None:
-    fleet = _without(lease, lease.device, now=now)
-    if any(change_refusal(card, ask, longer_from=longer_from) for card in fleet.cards):
-        raise no_room(fleet=fleet, ask=ask)
+def _check(
+    lease: Lease, ask: Ask, *, now: datetime, longer_from: int | None = None, kept: Sequence[KeptRoom] = ()
+) -> None:
+    draft = _without(lease, lease.device, now=now, kept=kept)
+    if any(change_refusal(card, ask, longer_from=longer_from) for card in draft.fleet().cards):
+        raise no_room(draft=draft, ask=ask)
 
 
 def resize_ask(lease: Lease, piece: Slice, *, now: datetime) -> tuple[datetime, Ask]:
@@ -197,11 +213,12 @@ def _fitting(write: Callable[[], None], lease: Lease, device: Device, ask: Ask, 
 
 
 def _refusal(lease: Lease, device: Device, ask: Ask, now: datetime) -> DoesNotFit:
-    return no_room(fleet=_without(lease, device, now=now), ask=ask)
+    return no_room(draft=_without(lease, device, now=now), ask=ask)
 
 
-def _without(lease: Lease, device: Device, *, now: datetime) -> Fleet:
-    """The device as if the lease were not there: what it has is its own to change."""
+def _without(lease: Lease, device: Device, *, now: datetime, kept: Sequence[KeptRoom] = ()) -> Draft:
+    """The device as if the lease were not there: what it has is its own to change. With rooms kept for others."""
     draft = Draft.of(read_fleet(from_at=now, now=now, device_id=device.pk))
     draft.remove(lease.pk)
-    return draft.fleet()
+    keep_clear(draft, kept)
+    return draft

@@ -223,8 +223,9 @@ VXPU_WINDOW_S = _env.integer("VXPU_WINDOW_S", 60)
 # The allocator's picture of the fleet in memory is read anew when it is so old, and when nobody looked for so long.
 VXPU_PICTURE_AGE_S = _env.integer("VXPU_PICTURE_AGE_S", 60)
 VXPU_PICTURE_PAUSE_S = _env.integer("VXPU_PICTURE_PAUSE_S", 30)
-# Devices whose health score is below take nothing new; 0: none is too ill.
-VXPU_HEALTH_FLOOR = _env.integer("VXPU_HEALTH_FLOOR", 0)
+# Devices whose health score is below take nothing new; 0: none is too ill. Below 30 is what lost data or hangs, not
+# what is hot, slowed or worn (docs/placement.md).
+VXPU_HEALTH_FLOOR = _env.integer("VXPU_HEALTH_FLOOR", 30)
 # What the default policy learns from: wishes of so many days, of which old ones count half after so many.
 VXPU_LEARN_DAYS = _env.integer("VXPU_LEARN_DAYS", 28)
 VXPU_LEARN_HALF_LIFE_DAYS = _env.integer("VXPU_LEARN_HALF_LIFE_DAYS", 7)

@@ -52,3 +52,10 @@ class CohortView(DomainView):
             cohort_id=path_id("coh", cohort), now=now, actor=actor_of(self.principal(request)), **asked
         )
         return Response(out.CohortSerializer(show_cohorts([made], now=now)[0]).data)
+
+    @extend_schema(operation_id="delete_cohort", tags=["quotas"], responses={204: None})
+    def delete(self, request: Request, cohort: str) -> Response:
+        """An empty one; 409 `cohort_in_use` while tenants or cohorts are in it (operator)."""
+        actor = actor_of(self.principal(request))
+        cohorts.delete_cohort(cohort_id=path_id("coh", cohort), now=timezone.now(), actor=actor)
+        return Response(status=204)

@@ -38,7 +38,7 @@ class WishIn(StrictSerializer):
     )  # fmt: skip
     pool = nullable(serializers.CharField, max_length=64)
     site = nullable(serializers.CharField, max_length=64, help_text="It must be there.")
-    near = nullable(serializers.CharField, max_length=64, help_text="A site: the nearest one that has room is taken.")
+    near = nullable(serializers.CharField, max_length=64, help_text="A site: places near it are preferred.")
     cores_milli = nullable(
         WholeNumber, min_value=0, max_value=10**9,
         help_text="Thousandths of a processor core of the node beside the device; none, if left out.",

@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db import connection
 from django.db.models import F, Q, QuerySet, Sum
+from django.db.models.functions import Least
 
 from marketplace.matching.queue_order import Urgency
 from marketplace.models import ENDED, TAKES_CAPACITY, Cohort, Quota, Reservation
@@ -57,14 +58,15 @@ def list_quotas_of_cohorts(*, cohorts: Collection[UUID]) -> QuerySet[Quota]:
 def list_held(
     *, tenants: Collection[UUID], period: Period, leave_out: UUID | None
 ) -> list[tuple[UUID, UUID, datetime, datetime | None, int, int]]:
-    """(tenant, project, start, end, permille, MiB) of what takes capacity in the period, by start."""
+    """(tenant, project, start, end, permille, MiB) of what takes capacity in the period, by start. What has its notice
+    ends with it."""
     rows = Reservation.objects.filter(tenant_id__in=tenants, state__in=TAKES_CAPACITY)
-    rows = rows.filter(Q(ends_at=None) | Q(ends_at__gt=period.starts_at))
+    rows = rows.annotate(until=Least("ends_at", "evict_at")).filter(Q(until=None) | Q(until__gt=period.starts_at))
     if period.ends_at is not None:
         rows = rows.filter(starts_at__lt=period.ends_at)
     if leave_out is not None:
         rows = rows.exclude(pk=leave_out)
-    names = ("tenant_id", "project_id", "starts_at", "ends_at", "share_permille", "memory_mib")
+    names = ("tenant_id", "project_id", "starts_at", "until", "share_permille", "memory_mib")
     return list(rows.order_by("starts_at", "id").values_list(*names))
 
 

@@ -155,6 +155,11 @@ def judge_urgency(row: Quota, *, piece: Slice, urgency: str, count: int = 1) -> 
         _judge_one(TENANT, "urgent_permille", most, in_use, count * piece.share_permille)
 
 
+def may_wait(error: QuotaExceeded) -> bool:
+    """Whether it may come free without anything of the tenant's own: it is the cohort's that is used up."""
+    return error.data["scope"] == COHORT
+
+
 def quota_left(uses: Sequence[QuotaUse]) -> QuotaLeft:
     def least(pairs: Sequence[tuple[int | None, int]]) -> int:
         return max(0, min((most - used for most, used in pairs if most is not None), default=0))

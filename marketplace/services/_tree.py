@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 from marketplace.matching.quota_tree import Amount, Held, Limit, Node, Tree
-from marketplace.models import Cohort, Quota
+from marketplace.models import Cohort, Quota, Reservation
 from marketplace.selectors import tree as tree_rows
 from plumbing.rowsec import system_scope
 from vxpu.slices import Period
@@ -72,14 +72,22 @@ def held_in(tree: Tree, *, period: Period, leave_out: UUID | None) -> list[Held]
             leave_out=leave_out,
         )  # fmt: skip
     return [
-        Held(
-            project_id if project_id in tree.nodes else tenant_id,
-            to_micros(starts_at),
-            None if ends_at is None else to_micros(ends_at),
-            Amount(permille, mib),
-        )
+        _held(tree, tenant_id, project_id, starts_at, ends_at, Amount(permille, mib))
         for tenant_id, project_id, starts_at, ends_at, permille, mib in found
     ]
+
+
+def given_back(tree: Tree, row: Reservation) -> Held:
+    """What `held_in` says of the reservation, taken back."""
+    less = Amount(-row.share_permille, -row.memory_mib)
+    return _held(tree, row.tenant_id, row.project_id, row.starts_at, row.ends_at, less)
+
+
+def _held(
+    tree: Tree, tenant_id: UUID, project_id: UUID, starts_at: datetime, ends_at: datetime | None, amount: Amount
+) -> Held:
+    node = project_id if project_id in tree.nodes else tenant_id
+    return Held(node, to_micros(starts_at), None if ends_at is None else to_micros(ends_at), amount)
 
 
 def to_micros(at: datetime) -> int:

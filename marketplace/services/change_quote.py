@@ -7,13 +7,13 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from uuid import UUID
 
-from allocator import facade as allocator
 from allocator.errors import DoesNotFit
 from billing import facade as billing
 from marketplace import selectors
 from marketplace.models import Meter, Placement, Reach, Reservation
 from marketplace.rating import spans
 from marketplace.rating.items import rate_at
+from marketplace.services import beside
 from marketplace.services._pricing import cost_of, hourly, ladder_of
 from marketplace.services._quota import judge_quota, quota_use
 from marketplace.services.extend import check_end, check_extendable
@@ -58,7 +58,7 @@ def quote_resize(
     at, refused = max(now, row.starts_at), _over_quota(row, piece, rest) or _barred(row, now=now)
     if refused is None and piece != slice_of(row):
         try:
-            at = allocator.check_resize(lease_id=lease_id, slice=piece, now=now)
+            at = beside.check_resize(row, lease_id=lease_id, piece=piece, now=now)
         except DoesNotFit as error:
             refused = refusal_of_change(error)
         except DomainError as error:
@@ -76,7 +76,7 @@ def quote_extension(*, reach: Reach, reservation_id: UUID, ends_at: datetime | N
     refused = _over_quota(row, slice_of(row), Period(starts_at=at, ends_at=ends_at)) or _barred(row, now=now)
     if refused is None:
         try:
-            allocator.check_end(lease_id=lease_id, ends_at=ends_at, now=now)
+            beside.check_end(row, lease_id=lease_id, ends_at=ends_at, now=now)
         except DoesNotFit as error:
             refused = refusal_of_change(error)
         except DomainError as error:

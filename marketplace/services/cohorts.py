@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db import IntegrityError
 
 from marketplace import locks
-from marketplace.errors import CohortExists, CohortRefused
+from marketplace.errors import CohortExists, CohortInUse, CohortRefused
 from marketplace.models import Cohort
 from marketplace.selectors import tree as tree_rows
 from marketplace.services.notices import note
@@ -24,6 +24,7 @@ MOST_LEVELS = 8
 @db.transaction
 def create_cohort(*, name: str, now: datetime, actor: str, **figures: Any) -> Cohort:
     """`figures`: parent_id, nominal_*, borrow_*, lend_*, weight. Raises CohortExists, CohortRefused, NotFound."""
+    _lock_all()
     _check_place(None, figures.get("parent_id"))
     made = Cohort(tenant_id=settings.VXPU_OPERATOR_TENANT, created_at=now, name=name, **figures)
     _save(made, force_insert=True)
@@ -57,6 +58,23 @@ def _save(row: Cohort, **how: Any) -> None:
         raise CohortExists(suggestion="Choose another name.") from error
 
 
+@db.transaction
+def delete_cohort(*, cohort_id: UUID, now: datetime, actor: str) -> None:
+    """An empty one; nobody's quota changes. Raises CohortInUse while tenants or cohorts are in it, NotFound."""
+    _lock_all()
+    row = Cohort.objects.filter(pk=cohort_id).first()
+    if row is None:
+        raise NotFound("There is no such cohort.", suggestion="See /api/v1/cohorts.")
+    tenants, children = row.tenants.count(), row.children.count()
+    if tenants or children:
+        raise CohortInUse(
+            f"{tenants} tenants and {children} cohorts are in it.",
+            suggestion="Put them into another cohort, or into none, first.", tenants=tenants, cohorts=children,
+        )  # fmt: skip
+    row.delete()
+    _note(row, subject=cohort_id, kind="cohort.deleted", before=None, after=None, actor=actor, now=now)
+
+
 @db.transaction_required
 def _lock_all() -> None:
     """A cohort that moves takes its branch along: all are locked, roots first."""
@@ -81,13 +99,22 @@ def _levels_of(cohort_id: UUID | None) -> int:
     return levels
 
 
-def _note(row: Cohort, *, before: dict[str, Any] | None, after: dict[str, Any], actor: str, now: datetime) -> None:
-    """An event for operators: the row is the operator's tenant's."""
+def _note(
+    row: Cohort,
+    *,
+    before: dict[str, Any] | None,
+    after: dict[str, Any] | None,
+    actor: str,
+    now: datetime,
+    subject: UUID | None = None,
+    kind: str = "cohort.changed",
+) -> None:
+    """An event for operators: the row is the operator's tenant's. `subject` is its id where the row is gone."""
     plain = [
         figures and {name: str(value) if isinstance(value, UUID) else value for name, value in figures.items()}
         for figures in (before, after)
     ]
     note(
-        tenant_id=row.tenant_id, kind="cohort.changed", subject=encode("coh", row.pk), actor=actor, now=now,
+        tenant_id=row.tenant_id, kind=kind, subject=encode("coh", subject or row.pk), actor=actor, now=now,
         data={"name": row.name, "before": plain[0], "after": plain[1]},
     )  # fmt: skip

@@ -11,6 +11,7 @@ from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.errors import WrongPeriod, WrongState
 from marketplace.models import Reach, Reservation, ReservationState
+from marketplace.services import beside
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import move
 from marketplace.services.wish import HORIZON, refusal_of_change, slice_of
@@ -43,6 +44,7 @@ def extend(*, reach: Reach, reservation_id: UUID, ends_at: datetime | None, acto
     state, said = ReservationState(row.state), f"until {ends_at.isoformat() if ends_at else 'further notice'}"
     move(row, S.RESIZING, actor=actor, reason=said, now=now)
     try:
+        beside.check_end(row, lease_id=lease_id, ends_at=ends_at, now=now)
         allocator.set_end(lease_id=lease_id, ends_at=ends_at, now=now)
     except DoesNotFit as error:
         raise refusal_of_change(error) from error

@@ -12,12 +12,12 @@ from django.conf import settings
 from allocator import facade as allocator
 from allocator.errors import DoesNotFit
 from billing import facade as billing
-from marketplace.errors import WrongPeriod
+from marketplace.errors import QuotaExceeded, WrongPeriod
 from marketplace.events import ReservationQueued
 from marketplace.models import EVERYWHERE, Gang, Reach, Reservation, ReservationState, Together
 from marketplace.selectors import gangs
 from marketplace.services._booking import Terms, draft_of
-from marketplace.services._quota import check_wish
+from marketplace.services._quota import check_wish, may_wait
 from marketplace.services._waiting import main_constraint
 from marketplace.services.beside import kept_rooms
 from marketplace.services.evaluate import read_terms
@@ -28,6 +28,7 @@ from marketplace.services.release import release
 from marketplace.services.show import Shown, show
 from marketplace.services.wish import Order, WrongChoice, refusal
 from plumbing import db, outbox
+from plumbing.errors import DomainError
 from vxpu.ids import new_uuid
 from vxpu.market import DeviceView
 
@@ -72,6 +73,10 @@ def reserve_gang(
         if not (order.queue and error.may_come_free):
             raise refusal(error) from error
         return show_gang(gang, _enqueue(terms=terms, gang=gang, refused=error, now=now), now=now)
+    except QuotaExceeded as error:
+        if not order.queue or not may_wait(error):
+            raise
+        return show_gang(gang, _enqueue(terms=terms, gang=gang, refused=error, now=now), now=now)
 
 
 def _check(order: Order, count: int, together: str) -> None:
@@ -101,7 +106,7 @@ def _place(terms: Terms, gang: Gang, *, now: datetime) -> list[Reservation]:
 
 
 @db.transaction
-def _enqueue(*, terms: Terms, gang: Gang, refused: DoesNotFit, now: datetime) -> list[Reservation]:
+def _enqueue(*, terms: Terms, gang: Gang, refused: DomainError, now: datetime) -> list[Reservation]:
     order, wish = terms.order, terms.wish
     check_wish(
         tenant_id=order.tenant_id, project_id=order.project_id, piece=wish.slice, period=wish.period,
@@ -116,7 +121,7 @@ def _enqueue(*, terms: Terms, gang: Gang, refused: DoesNotFit, now: datetime) ->
 
 
 def _queued(
-    terms: Terms, gang: Gang, rank: int, *, expires: datetime, refused: DoesNotFit, now: datetime
+    terms: Terms, gang: Gang, rank: int, *, expires: datetime, refused: DomainError, now: datetime
 ) -> Reservation:
     row = draft_of(terms, now=now)
     row.gang, row.gang_rank = gang, rank

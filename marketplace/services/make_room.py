@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from django.conf import settings
-
 from allocator import facade as allocator
 from billing import facade as billing
 from marketplace import locks, selectors
@@ -41,7 +39,7 @@ def make_room(*, now: datetime) -> int:
     rooms = allocator.list_rooms()
     for room in rooms:
         done += _tend(room, now=now)
-    if settings.VXPU_ROOM_MOVES:
+    if allocator.is_room_made_anywhere():
         _begin(busy={owner for room in rooms for owner in room.owners}, now=now)
     return done
 

@@ -10,12 +10,16 @@ from uuid import UUID
 
 from allocator import facade as allocator
 from allocator.errors import DoesNotFit, LeaseLost
-from marketplace import locks
+from marketplace import locks, selectors
+from marketplace.errors import QuotaExceeded, QuotaMoved
 from marketplace.models import EVERYWHERE, TAKES_CAPACITY, Reservation, ReservationState
 from marketplace.services import queue
 from marketplace.services._evictions import last_notice, note_spared
+from marketplace.services._quota import check_quota
 from marketplace.services._transition import SYSTEM, amend, move
+from marketplace.services.wish import slice_of
 from plumbing import db
+from vxpu.slices import Period
 
 S = ReservationState
 
@@ -37,18 +41,23 @@ def requeue(*, reservation_id: UUID, now: datetime) -> bool:
 
 
 def spare(*, reservation_id: UUID, now: datetime) -> bool:
-    """PREEMPTING -> ACTIVE when the pre-emptor ended before the notice's end, and nobody took the room since."""
+    """PREEMPTING -> ACTIVE when the pre-emptor ended before the notice's end, and nobody took the room or the quota
+    since."""
     try:
         return _spare(reservation_id=reservation_id, now=now)
-    except (DoesNotFit, LeaseLost):
+    except (DoesNotFit, LeaseLost, QuotaExceeded, QuotaMoved):
         return False
 
 
 @db.transaction
 def _spare(*, reservation_id: UUID, now: datetime) -> bool:
-    notice = last_notice(reservation_id)
-    if notice is None or _still_wants(notice.for_id):
+    notice, seen = last_notice(reservation_id), selectors.get_reservation(reservation_id=reservation_id)
+    if notice is None or seen.state != S.PREEMPTING or _still_wants(notice.for_id):
         return False
+    check_quota(
+        tenant_id=seen.tenant_id, project_id=seen.project_id, piece=slice_of(seen), leave_out=seen.pk, is_new=False,
+        period=Period(starts_at=now, ends_at=seen.ends_at),
+    )  # fmt: skip
     row = locks.lock_reservation(reservation_id=reservation_id)
     if row.state != S.PREEMPTING or row.lease_id is None or row.notice_at is None or row.released_at is not None:
         return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from allocator.errors import DoesNotFit
 from billing import facade as billing
 from marketplace import selectors
 from marketplace.errors import WrongPeriod
@@ -18,6 +17,7 @@ from marketplace.services.news import tell
 from marketplace.services.position import position_of
 from marketplace.services.queue_run import place_queued
 from plumbing import db, outbox
+from plumbing.errors import DomainError
 from plumbing.rowsec import system_scope
 
 __all__ = ["enqueue", "expire", "place_queued", "position_of"]
@@ -25,7 +25,7 @@ PATIENCE = timedelta(hours=24)
 
 
 @db.transaction
-def enqueue(*, terms: Terms, refused: DoesNotFit, now: datetime) -> Reservation:
+def enqueue(*, terms: Terms, refused: DomainError, now: datetime) -> Reservation:
     """Raises QuotaExceeded for a size that the quota can never allow, WrongPeriod for an expiry that is past."""
     order, wish = terms.order, terms.wish
     check_wish(

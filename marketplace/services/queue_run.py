@@ -20,7 +20,7 @@ from marketplace.models import Placement, Reservation, ReservationState
 from marketplace.services import gang, preempt, retry
 from marketplace.services._booking import book_lease, note_placement, take_lease
 from marketplace.services._line import Group, groups_of, in_order, queued_wish
-from marketplace.services._quota import check_quota, judge_quota, quota_use
+from marketplace.services._quota import check_quota, judge_quota, may_wait, quota_use
 from marketplace.services._transition import SYSTEM, move
 from marketplace.services._waiting import NO_PLAN, NO_WAIT, expire, main_constraint, most_of, note_wait
 from marketplace.services.wish import period_now, slice_of, wish_again
@@ -103,7 +103,11 @@ def _stand(run: _Run, group: Group, stands: dict[UUID, Standing]) -> None:
         retry.back_off(reservation_ids=ids, reason=main_constraint(error), now=run.now)
         run.refused[group.id] = ""
     except DomainError as error:  # quota, account or price: that tenant's matter, it holds up nobody else
-        run.refused[group.id] = main_constraint(error)
+        lent = isinstance(error, QuotaExceeded) and may_wait(error)
+        if lent and preempt.reclaim_for(rows=group.rows, kept=kept, now=run.now):
+            run.placed[group.id] = len(group.rows)
+        else:
+            run.refused[group.id] = main_constraint(error)
     except DatabaseError:
         log.exception("Queued %s: placing it failed", group.id)
         retry.back_off(reservation_ids=ids, reason="try_failed", now=run.now)

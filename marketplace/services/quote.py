@@ -47,6 +47,8 @@ def _row(found: Evaluation, *, now: datetime) -> Quote:
         memory_mib=wish.slice.memory_mib, share_permille=wish.slice.share_permille, offer_id=order.offer_id,
         device_kind=order.device_kind or "", wanted_device_id=order.device_id,
         isolation_at_least=order.isolation_at_least or "", policy=order.policy or "",
+        device_models=list(order.models), pool=order.pool or "", site=order.site or "", near=order.near or "",
+        cores_milli=order.cores_milli, host_mib=order.host_mib, copy_permille=order.copy_permille,
         preemptible=order.preemptible, starts_at=order.starts_at,
         ends_at=order.ends_at, created_at=now, expires_at=now + timedelta(seconds=settings.VXPU_QUOTE_TTL_S),
     )  # fmt: skip

@@ -10,12 +10,12 @@ from uuid import UUID
 from allocator import facade as allocator
 from allocator.errors import DoesNotFit
 from billing import facade as billing
-from marketplace.errors import QuoteExpired, WrongPeriod
+from marketplace.errors import QuotaExceeded, QuoteExpired, WrongPeriod
 from marketplace.events import ReservationConfirmed
 from marketplace.models import EVERYWHERE, Placement, Quote, Reach, Reservation, ReservationState
 from marketplace.services import beside, queue, quote
 from marketplace.services._booking import Terms, book_lease, draft_of, note_placement, take_lease
-from marketplace.services._quota import check_quota
+from marketplace.services._quota import check_quota, may_wait
 from marketplace.services.evaluate import Evaluation, read_terms
 from marketplace.services.news import tell
 from marketplace.services.show import Shown, show_booked, show_one
@@ -42,6 +42,10 @@ def reserve(
     except DoesNotFit as error:
         if not (order.queue and error.may_come_free):
             raise refusal(error) from error
+        return show_one(queue.enqueue(terms=terms, refused=error, now=now), now=now)
+    except QuotaExceeded as error:
+        if not order.queue or not may_wait(error):
+            raise
         return show_one(queue.enqueue(terms=terms, refused=error, now=now), now=now)
 
 

@@ -11,6 +11,7 @@ from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.errors import WrongState
 from marketplace.models import Reach, Reservation, ReservationState
+from marketplace.services import beside
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import move
 from marketplace.services.wish import refusal_of_change, size_of, slice_of
@@ -51,6 +52,7 @@ def resize_within(
     said = f"{slice_of(row)} -> {piece}"
     move(row, S.RESIZING, actor=actor, reason=said, now=now)
     try:
+        beside.check_resize(row, lease_id=lease_id, piece=piece, now=now)
         allocator.resize(lease_id=lease_id, slice=piece, now=now)
     except DoesNotFit as error:
         raise refusal_of_change(error) from error

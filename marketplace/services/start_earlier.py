@@ -11,6 +11,7 @@ from billing import facade as billing
 from marketplace import locks, selectors
 from marketplace.errors import NothingEarlier, WrongState
 from marketplace.models import Reach, Reservation, ReservationState
+from marketplace.services import beside
 from marketplace.services._booking import book_lease, replace_placement, take_lease
 from marketplace.services._quota import check_quota
 from marketplace.services._transition import move
@@ -70,7 +71,7 @@ def _rebook(row: Reservation, *, period: Period, now: datetime) -> LeaseView:
     allocator.release(lease_id=row.lease_id, reason="starts earlier", now=now)
     wish = wish_again(row, period=period)
     try:
-        candidates = allocator.propose(wish=wish, now=now)
+        candidates = beside.propose(wish=wish, now=now)
         return book_lease(
             tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk, wish=wish, candidates=candidates, now=now
         )

@@ -31,7 +31,7 @@ TERMS = {
     "used": "how full the place is; decides between equals",
     "carbon": "grams of CO2 an hour, in tenths (less is better)",
     "carbon_assumed": "grams of CO2 an hour, in tenths, where the site does not tell and the usual is assumed",
-    "latency": "how far it is from where you want to be near",
+    "latency": "how far it is from {near}, which you want to be near: points for each millisecond (nearer is better)",
     "health": "how well the device is",
 }
 
@@ -65,13 +65,14 @@ def why_here(*, reservation_id: UUID, reach: Reach = EVERYWHERE) -> Why:
         raise NotPlacedYet(
             f"It waits for: {row.waits_for or 'its turn'}.", suggestion="Its place in line is in the reservation."
         )
-    return _why(placed[-1])
+    return _why(placed[-1], near=row.near)
 
 
-def _why(placement: Placement) -> Why:
+def _why(placement: Placement, *, near: str) -> Why:
     why = placement.why or {}
+    texts = {**TERMS, "latency": TERMS["latency"].format(near=near)}
     terms = tuple(
-        Term(name=name, value=value, text=TERMS.get(name, name)) for name, value in (why.get("terms") or {}).items()
+        Term(name=name, value=value, text=texts.get(name, name)) for name, value in (why.get("terms") or {}).items()
     )
     return Why(
         placement=placement,

@@ -11,7 +11,7 @@ from django.conf import settings
 from allocator.errors import DoesNotFit, NothingToMove
 from allocator.models import Lease, MoveHold, MovePlan, Relocation
 from allocator.models.relocation import MovePlanState
-from allocator.services import make_room, move_plans, run_moves
+from allocator.services import make_room, move_plans, pools, run_moves
 from allocator.services.sweep import sweep
 from tests.allocator.factories import MIB, TENANT, Node, at, book, make_wish, started_lease
 from tests.allocator.moving import let_run, tick
@@ -131,3 +131,22 @@ def test_a_tenant_is_not_disturbed_more_often_than_a_day_allows(monkeypatch: pyt
     fragmented_fleet()
     seen = make_room.preview(wish=ask_of(**WHOLE), count=4, moves=8, now=at(1))
     assert seen.moves == ()
+
+
+def test_a_pool_has_its_own_limits_and_else_the_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    pools.make_pool(name="gpu", policy="binpack", now=at(0))
+    for node in fragmented_fleet():
+        pools.describe_node(node_id=node.id, changes={"pool": "gpu"}, actor="olga", now=at(0))
+
+    def moves(**limits: int | None) -> int:
+        pools.change_pool(name="gpu", changes={"room_moves": None, "moves_per_tenant_day": None, **limits})
+        return len(make_room.preview(wish=ask_of(**WHOLE), count=4, moves=None, now=at(1)).moves)
+
+    assert [moves(), moves(room_moves=1), moves(room_moves=2), moves(moves_per_tenant_day=0)] == [2, 0, 2, 0]
+    assert not moves(room_moves=0)
+    monkeypatch.setattr(settings, "VXPU_ROOM_MOVES", 0)
+    monkeypatch.setattr(settings, "VXPU_MOVES_PER_TENANT_DAY", 0)
+    assert [moves(), moves(room_moves=2), moves(room_moves=2, moves_per_tenant_day=2)] == [0, 0, 2]
+    assert make_room.is_made_anywhere()
+    moves()
+    assert not make_room.is_made_anywhere()

@@ -72,6 +72,25 @@ def test_a_name_is_given_once_and_a_branch_stays_within_eight_levels(operator: P
     assert moved.json()["parent_cohort"] == ids[2]
 
 
+def test_an_empty_cohort_can_be_deleted_and_no_other(operator: Person, ada: Buyer) -> None:
+    root = make_cohort(operator).json()
+    team = make_cohort(operator, name="Team", parent_cohort=root["id"]).json()
+    tenant = {**QUOTA, "tenant": encode("ten", ada.tenant_id)}
+    operator.client.put("/api/v1/quotas", {**tenant, "cohort": team["id"]}, format="json")
+    for cohort, told in ((root, (0, 1)), (team, (1, 0))):
+        refused = operator.client.delete(f"/api/v1/cohorts/{cohort['id']}")
+        assert (refused.status_code, refused.json()["code"]) == (409, "cohort_in_use")
+        assert (refused.json()["tenants"], refused.json()["cohorts"]) == told
+    operator.client.put("/api/v1/quotas", {**tenant, "cohort": None}, format="json")
+    assert ada.person.client.delete(f"/api/v1/cohorts/{team['id']}").status_code == 403
+    for cohort in (team, root):
+        assert operator.client.delete(f"/api/v1/cohorts/{cohort['id']}").status_code == 204
+    assert operator.client.delete(f"/api/v1/cohorts/{root['id']}").status_code == 404
+    assert operator.client.get("/api/v1/cohorts").json()["items"] == []
+    kinds = [one["kind"] for one in operator.client.get("/api/v1/events").json()["items"]]
+    assert kinds.count("cohort.deleted") == 2
+
+
 @pytest.mark.parametrize(
     "wrong", [{"weight": 0}, {"borrow_permille": -1}, {"parent_cohort": "coh_x"}, {"name": ""}, {"more": 1}]
 )

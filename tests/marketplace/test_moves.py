@@ -11,6 +11,7 @@ from django.conf import settings
 
 from allocator import facade as allocator
 from allocator.models import Lease, MovePlan, Relocation
+from allocator.models import Node as NodeRow
 from allocator.services import move_plans, relocate, run_moves
 from billing import facade as billing
 from marketplace.models import EVERYWHERE, Reservation, ReservationEvent
@@ -204,6 +205,26 @@ def test_a_node_that_dies_in_the_middle_of_a_move_is_followed_by_the_slice_that_
     assert (row.lease_id, row.state) == (move.successor_id, "active")
     assert Relocation.objects.get().state == "switched"
     assert len(allocator.list_leases(owners=[row.pk])) == 2
+
+
+@pytest.mark.parametrize("steps", [0, 1], ids=["planned", "booked and not ready"])
+def test_a_node_that_dies_before_the_new_slice_is_ready_leaves_one_place(fleet: Fleet, steps: int) -> None:
+    fleet.plan()
+    for _ in range(steps):
+        relocate.advance(relocation_id=Relocation.objects.get().pk, now=sec(1))
+    lose(fleet.first_lease, seconds=2)
+    NodeRow.objects.filter(pk=fleet.old.id).update(is_online=False)
+    for seconds in range(3, 9):
+        fail_over.fail_over(now=sec(seconds))
+        run_moves.run(now=sec(seconds))
+        fleet.new.beat(now=sec(seconds))
+        moving.switch_ready(now=sec(seconds))
+        reconcile.reconcile(now=sec(seconds))
+    row, leases = fresh(fleet.row), allocator.list_leases(owners=[fleet.row.pk])
+    assert [(lease.id, lease.node_id) for lease in leases if lease.is_live] == [(row.lease_id, fleet.new.id)]
+    assert (row.state, len(fleet.new.running)) == ("active", 1)
+    assert Relocation.objects.get().state == "failed"
+    assert row.placements.filter(is_current=True).count() == 1
 
 
 @pytest.fixture

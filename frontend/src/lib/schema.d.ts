@@ -134,7 +134,8 @@ export interface paths {
         get?: never;
         put?: never;
         post?: never;
-        delete?: never;
+        /** @description An empty one; 409 `cohort_in_use` while tenants or cohorts are in it (operator). */
+        delete: operations["delete_cohort"];
         options?: never;
         head?: never;
         /** @description Change what is given; what is held already stays (operator). */
@@ -2601,7 +2602,7 @@ export interface components {
             pool?: string | null;
             /** @description It must be there. */
             site?: string | null;
-            /** @description A site: the nearest one that has room is taken. */
+            /** @description A site: places near it are preferred. */
             near?: string | null;
             /** @description Thousandths of a processor core of the node beside the device; none, if left out. */
             cores_milli?: number | null;
@@ -3348,8 +3349,12 @@ export interface components {
             /** @description Keep it for what other nodes lose: no ordinary booking, filled first by fail-over. */
             standby?: boolean;
         };
-        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        /** @description What is left out stays, or is the server's setting; so is null. */
         PatchedPoolPatchInRequest: {
+            /** @description At most so many moves of running leases to make room for one wish; 0 is none. */
+            room_moves?: number | null;
+            /** @description So often in 24 hours a tenant's leases in the pool may be moved for others; 0 is never. */
+            moves_per_tenant_day?: number | null;
             policy?: string;
             may_override?: boolean;
             description?: string;
@@ -3434,13 +3439,19 @@ export interface components {
             name: string;
             policy: string;
             may_override: boolean;
+            room_moves: number | null;
+            moves_per_tenant_day: number | null;
             description: string;
             node_count: number;
             /** Format: date-time */
             created_at: string;
         };
-        /** @description An unknown field is an error that is said: nobody believes to have set what was ignored. */
+        /** @description What is left out stays, or is the server's setting; so is null. */
         PoolInRequest: {
+            /** @description At most so many moves of running leases to make room for one wish; 0 is none. */
+            room_moves?: number | null;
+            /** @description So often in 24 hours a tenant's leases in the pool may be moved for others; 0 is never. */
+            moves_per_tenant_day?: number | null;
             name: string;
             /** @description How its nodes are filled. */
             policy: string;
@@ -3809,7 +3820,7 @@ export interface components {
             pool?: string | null;
             /** @description It must be there. */
             site?: string | null;
-            /** @description A site: the nearest one that has room is taken. */
+            /** @description A site: places near it are preferred. */
             near?: string | null;
             /** @description Thousandths of a processor core of the node beside the device; none, if left out. */
             cores_milli?: number | null;
@@ -3996,7 +4007,7 @@ export interface components {
             pool?: string | null;
             /** @description It must be there. */
             site?: string | null;
-            /** @description A site: the nearest one that has room is taken. */
+            /** @description A site: places near it are preferred. */
             near?: string | null;
             /** @description Thousandths of a processor core of the node beside the device; none, if left out. */
             cores_milli?: number | null;
@@ -4830,6 +4841,35 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Cohort"];
                 };
+            };
+            /** @description A problem document */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    delete_cohort: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                cohort: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No response body */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description A problem document */
             default: {

@@ -29,7 +29,7 @@ READINGS = sorted({name for metric in METRICS for name in (metric.name, *metric.
         ("power_mw", {"power_mw": 1030, "power_limit_mw": 1000}, 100),
         ("power_mw", {"power_mw": 9, "power_limit_mw": 0}, None),
         ("throttle_reasons", {"throttle_reasons": 0x4}, 100), ("throttle_reasons", {"throttle_reasons": 0x28}, 40),
-        ("ecc_corrected", {"ecc_corrected": 1_000}, 70), ("ecc_uncorrected", {"ecc_uncorrected": 1}, 40),
+        ("ecc_corrected", {"ecc_corrected": 1_000}, 70), ("ecc_uncorrected", {"ecc_uncorrected": 1}, 20),
         ("memory_repairs", {"memory_repairs": 0, "memory_repair_pending": 1}, 50),
         ("memory_repairs", {"memory_repairs": 1, "memory_repair_failed": 1}, 0),
         ("xid_last", {"xid_last": 79}, 0), ("xid_last", {"xid_last": 13}, 100), ("xid_last", {"xid_last": None}, None),

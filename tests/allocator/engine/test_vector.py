@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from allocator.engine import ways
 from allocator.engine.calendar import free_spans
 from allocator.engine.draft import Draft, NotPlaced
 from allocator.engine.fit import CONSTRAINTS, constraint_counts, host_refusal, refusal
 from allocator.engine.fleet import FOREVER, Ask, Fleet
-from allocator.engine.later import earliest, nearest_sizes, next_free
+from allocator.engine.later import earliest, largest_free, nearest_sizes, next_free
 from allocator.engine.view import View
 from tests.allocator.engine.strategies import SPAN
 from tests.allocator.engine.worlds import (
@@ -142,6 +143,18 @@ def test_next_free_knows_the_host_and_the_link(fleet: Fleet, wanted: Load, ask: 
         assert next_free(card, ask, machine) == firsts[-1]
     found = earliest(now, ask)
     assert (None if found is None else found.starts) == min((one for one in firsts if one is not None), default=None)
+
+
+@settings(max_examples=150)
+@given(fleets(), loads, vector_asks())
+def test_the_ways_out_of_a_large_fleet_are_those_of_its_cards(fleet: Fleet, wanted: Load, ask: Ask) -> None:
+    draft = loaded(fleet, wanted)
+    now = draft.fleet()
+    assert ways.earliest(draft, ask) == earliest(now, ask)
+    assert ways.largest_free(draft, ask) == largest_free(now, ask)
+    for one in (ask, replace(ask, whole=False, devices=1)):
+        near, by_card = ways.nearest_sizes(draft, one), nearest_sizes(now, one)
+        assert [(size, card.device_id) for size, card in near] == [(size, card.device_id) for size, card in by_card]
 
 
 @settings(max_examples=40)
