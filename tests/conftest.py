@@ -29,9 +29,9 @@ _session = contextlib.ExitStack()
 
 # A property is about its examples, not about how busy the machine is; pytest-timeout still bounds the test. A change is
 # judged by the same examples each time; the lane `wild` looks for others.
-_patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
-hypothesis_settings.register_profile("house", derandomize=True, **_patient)
-hypothesis_settings.register_profile("wild", print_blob=True, **_patient)
+_patient = hypothesis_settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+hypothesis_settings.register_profile("house", _patient, derandomize=True)
+hypothesis_settings.register_profile("wild", _patient, print_blob=True)
 hypothesis_settings.load_profile("house")
 
 

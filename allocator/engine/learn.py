@@ -7,6 +7,8 @@
 2. Cores per device: of all past asks for devices.
 3. Scarcity of models: asks that accept only some models press on those; the pressure on a model is the sum over such
    sets of (share of the demand) / (share of the devices). Only the excess over the least pressed model counts.
+4. Up to which size of node there are cores enough to spare for the asks that want cores alone, so that these need not
+   sit beside the devices of larger nodes, where they are in the way of asks for many devices; and how many that is.
 
 A short history moves the neutral prior (see `Lessons`) by its weight against `PRIOR_ASKS`. No clock; the shaking has a
 seed of its own, so the same history always teaches the same.
@@ -44,9 +46,11 @@ DEAREST = 9_000
 def learn(history: Iterable[Seen], supply: Supply) -> Lessons:
     """Deterministic, and bounded in time: `PROGRAMMES` linear programmes of at most `PATTERNS` rows."""
     seen = [one for one in history if one.weight > 0]
+    per_device = _cores_per_device(seen, supply)
     return Lessons(
-        values=_values(seen), cores_per_device=_cores_per_device(seen, supply), scarcity=_scarcity(seen, supply)
-    )
+        values=_values(seen), cores_per_device=per_device, scarcity=_scarcity(seen, supply),
+        spare_up_to=_spare_up_to(seen, supply, per_device), largest=_largest(seen),
+    )  # fmt: skip
 
 
 def _values(seen: Sequence[Seen]) -> tuple[int, ...]:
@@ -130,6 +134,30 @@ def _cores_per_device(seen: Sequence[Seen], supply: Supply) -> int:
     devices = sum(weight * shape.devices * shape.share / WHOLE for shape, weight in seen)
     cores = sum(weight * shape.cores_milli for shape, weight in seen if shape.devices)
     return int((cores + PRIOR_ASKS * supply.cores_per_device) / (devices + PRIOR_ASKS))
+
+
+def _spare_up_to(seen: Sequence[Seen], supply: Supply, per_device: int) -> int:
+    """Smallest nodes first: devices of the node with which the cores suffice when every device is in usual use."""
+    devices = sum(weight * shape.devices * shape.share / WHOLE for shape, weight in seen)
+    lone = sum(weight * shape.cores_milli for shape, weight in seen if not shape.devices)
+    wanted = lone / (devices + PRIOR_ASKS) * sum(supply.devices.values())
+    spare: dict[int, int] = defaultdict(int)
+    for (size, cores), nodes in supply.hosts.items():
+        spare[size] += max(0, cores - size * per_device) * nodes
+    so_far = 0
+    for size in sorted(spare)[:-1]:
+        so_far += spare[size]
+        if 0 < wanted <= so_far:
+            return size
+    return 0
+
+
+def _largest(seen: Sequence[Seen]) -> int:
+    known = sum(weight for shape, weight in seen if shape.devices) + PRIOR_ASKS
+    counts: dict[int, float] = defaultdict(float)
+    for shape, weight in seen:
+        counts[shape.devices] += weight
+    return max((count for count, weight in counts.items() if count and weight >= RARE * known), default=1)
 
 
 def _scarcity(seen: Sequence[Seen], supply: Supply) -> dict[str, int]:

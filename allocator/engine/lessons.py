@@ -18,11 +18,16 @@ LINEAR = tuple(range(WHOLE + 1))
 class Lessons:
     """`values[r]`: what a device with r permille left is worth, in thousandths of a whole one; grows from 0 to 1000.
     `cores_per_device`: thousandths of a core that usual asks bring along for a device (0: nothing is known).
-    `scarcity[model]`: how much more one of these is needed than the least needed model, in thousandths."""
+    `scarcity[model]`: how much more one of these is needed than the least needed model, in thousandths.
+    `spare_up_to`: nodes with no more devices than this have the cores to spare that usual asks without devices want
+    (0: only all nodes together have them, or not even these, or nothing is known).
+    `largest`: the most devices together that are usually asked for."""
 
     values: tuple[int, ...] = LINEAR
     cores_per_device: int = 0
     scarcity: Mapping[str, int] = field(default_factory=dict)
+    spare_up_to: int = 0
+    largest: int = 1
     table: Ints = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -53,8 +53,8 @@ class Budget:
 
     nodes: int = 600
     trials: int = 400
-    nodes_for_one: int = 16
-    trials_for_one: int = 8
+    nodes_for_one: int = 200
+    trials_for_one: int = 100
 
 
 class Move(NamedTuple):

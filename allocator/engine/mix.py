@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -36,11 +37,15 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """What the fleet has: devices by model, thousandths of a core beside one device (0: no node told), MiB of one."""
+    """What the fleet has: devices by model, thousandths of a core beside one device (0: no node told), MiB of one.
+
+    `hosts[devices, cores_milli]`: how many nodes have so many; only those that told their cores.
+    """
 
     devices: Mapping[str, int]
     cores_per_device: int
     device_mib: int
+    hosts: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, layout: Layout) -> Supply:
@@ -50,7 +55,8 @@ class Supply:
                 devices[card.model] = devices.get(card.model, 0) + 1
         told = layout.cores < UNLIMITED
         cores = int(layout.cores[told].sum()) // max(1, int(layout.devices[told].sum()))
-        return cls(devices, cores, int(layout.mib.sum()) // max(1, sum(devices.values())))
+        hosts = Counter(zip(layout.devices[told].tolist(), layout.cores[told].tolist(), strict=True))
+        return cls(devices, cores, int(layout.mib.sum()) // max(1, sum(devices.values())), hosts)
 
 
 def shape_of(ask: Ask, device_mib: int) -> Shape:

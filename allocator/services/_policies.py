@@ -119,6 +119,8 @@ def values_of(lessons: Lessons) -> dict[str, object]:
         "values": list(lessons.values),
         "cores_per_device": lessons.cores_per_device,
         "scarcity": dict(lessons.scarcity),
+        "spare_up_to": lessons.spare_up_to,
+        "largest": lessons.largest,
     }
 
 

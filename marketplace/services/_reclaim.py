@@ -81,7 +81,8 @@ def fewest_to_go(
 
 def _is_within(quotas: Sequence[Quota], rows: Sequence[Reservation], period: Period) -> bool:
     try:
-        judge_quota(quota_use(quotas, project_id=rows[0].project_id, period=period), piece=slice_of(rows[0]), is_new=False, count=len(rows))
+        uses = quota_use(quotas, project_id=rows[0].project_id, period=period)
+        judge_quota(uses, piece=slice_of(rows[0]), is_new=False, count=len(rows))
     except QuotaExceeded:
         return False
     return True

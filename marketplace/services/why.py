@@ -24,6 +24,8 @@ TERMS = {
     "memory_free": "how much memory stays free beside your slice",
     "value_kept": "how much of what others usually ask for could no longer be placed there (less is better)",
     "cores_stranded": "how much of the node's devices would be left without processor cores (less is better)",
+    "group_broken": "whether a group of free devices as large as others ask for is broken (better not)",
+    "larger_node": "whether cores alone sit on a larger node than need be (better not)",
     "tight": "how much of the device stays open beside your slice (less is better)",
     "rounded": "near-equal places count as equal; this is the difference",
     "scarce_model": "how much others need this very model, because no other would do (less is better)",

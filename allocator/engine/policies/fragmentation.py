@@ -1,11 +1,13 @@
 """The default: keep what is left useful for what is usually asked.
 
-Four questions about every place, each a term in thousandths of a device, the same for every tenant:
+Questions about every place, each a term in thousandths of a device, the same for every tenant:
 `value_kept`  how much of what the usual asks could still buy there does the placement use up;
 `cores_stranded`  does it leave devices without the cores that usual asks bring along (or take cores from devices that
 have too few);
+`group_broken`  does it break the node's last group of free devices as large as the usual asks want together;
 `tight`  of shares: how much of the chosen device stays open, the less the better;
-`scarce_model`  is the model one that others need more, because they can use no other.
+`scarce_model`  is the model one that others need more, because they can use no other;
+`larger_node`  of cores alone: is the node larger than need be, so that they are in the way of an ask for many devices.
 Near-equal places count as equal (`rounded`), so that the fixed order of nodes decides and loads the same nodes first.
 """
 
@@ -24,6 +26,7 @@ from allocator.engine.view import Flags, View, at
 # The one set of weights, in thousandths.
 STRANDED = 1300
 TIGHT = 200
+GROUP = 30
 SCARCE = 1300
 # The unit in which places differ, in thousandths of a device.
 TIE = 50
@@ -51,9 +54,15 @@ class Fragmentation:
         if ask.devices == 1 and not ask.whole and ask.permille < WHOLE:
             terms["tight"] = left * -TIGHT // WHOLE
             near += terms["tight"]
+        if 0 < ask.devices < self.lessons.largest:
+            terms["group_broken"] = _group_broken(view, ask, rows, fits, self.lessons.largest)
+            near += terms["group_broken"]
         terms["rounded"] = near // TIE * TIE - near
         if ask.devices and self.lessons.scarcity:
             terms["scarce_model"] = self._scarce(view, ask, rows, fits)
+        if ask.devices == 0 and self.lessons.spare_up_to:
+            larger = at(view.layout.devices, rows)[:, None] > self.lessons.spare_up_to
+            terms["larger_node"] = larger * np.int64(-TIE // 2)
         return terms
 
     def _stranded(self, view: View, ask: Ask, rows: Ints, total: Ints, lost: Ints) -> Ints:
@@ -89,6 +98,18 @@ def _left_after(view: View, ask: Ask, rows: Ints) -> Ints:
         in_memory = (at(view.mib, rows) - ask.mib) * WHOLE // np.maximum(at(view.layout.mib, rows), 1)
     least: Ints = np.minimum(left, in_memory)
     return least
+
+
+def _group_broken(view: View, ask: Ask, rows: Ints, fits: Flags, largest: int) -> Ints:
+    """As `Policy.terms`: -GROUP for each group of whole free devices fewer on the node."""
+    whole = at(view.spare, rows) >= WHOLE
+    before = whole.sum(axis=1, keepdims=True)
+    if ask.devices == 1:
+        used = whole.astype(np.int64)
+    else:
+        used = np.maximum(0, ask.devices - (fits & ~whole).sum(axis=1, keepdims=True))
+    fewer: Ints = before // largest - (before - used) // largest
+    return fewer * -GROUP
 
 
 def _lost_together(devices: int, lost: Ints, permille: Ints, fits: Flags) -> Ints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from uuid import UUID
 
@@ -14,8 +15,8 @@ from allocator.engine.fleet import FOREVER, UNLIMITED, Ask, Card, Fleet, Machine
 from allocator.engine.learn import learn
 from allocator.engine.lessons import Lessons
 from allocator.engine.mix import Seen, Shape, Supply
-from allocator.engine.policies.fragmentation import TIE, Fragmentation
-from allocator.engine.search import Ranker
+from allocator.engine.policies.fragmentation import GROUP, TIE, Fragmentation
+from allocator.engine.search import Found, Ranker
 from allocator.engine.view import View
 
 HISTORY = [
@@ -99,6 +100,46 @@ def test_a_model_that_others_insist_on_is_kept_for_them() -> None:
     assert ranker.explain(ask(), found)["scarce_model"] < 0
 
 
+def test_the_last_group_of_free_devices_is_broken_last() -> None:
+    draft, view = make_view(3, 4)
+    take(draft, 2, (0,), ask())
+    ranker = Ranker(view, Fragmentation(Lessons(largest=4)))
+    found = ranker.best(ask())
+    assert found is not None
+    assert (found.row, ranker.explain(ask(), found)["group_broken"]) == (2, 0)
+    whole = Found(0, (0,), 0)
+    assert ranker.explain(ask(), whole)["group_broken"] == -GROUP
+    assert "group_broken" not in ranker.explain(ask(4), Found(0, (0, 1, 2, 3), 0))
+    share = ranker.best(ask(permille=300))
+    assert share is not None
+    assert share.row == 2
+
+
+def test_an_ask_that_uses_up_what_is_begun_breaks_no_group() -> None:
+    draft, view = make_view(1, 6)
+    for column in (0, 1):
+        take(draft, 0, (column,), ask(permille=500))
+    ranker = Ranker(view, Fragmentation(Lessons(largest=4)))
+    broken = [ranker.explain(ask(2, permille), Found(0, (0, 1), 0))["group_broken"] for permille in (500, 600)]
+    assert broken == [0, -GROUP]
+
+
+def test_cores_alone_stay_off_larger_nodes_if_smaller_ones_have_them() -> None:
+    machines = [Machine(node_id=UUID(int=node), cores_milli=64_000) for node in (1, 2)]
+    places = [(1, column) for column in range(4)] + [(2, 0)]
+    cards = [
+        Card(
+            device_id=UUID(int=node * 100 + column), node_id=UUID(int=node), kind="cuda", isolation_rank=0,
+            permille=1000, mib=1000,
+        )
+        for node, column in places
+    ]  # fmt: skip
+    view = Draft.of(Fleet.of(cards, machines)).view(0, FOREVER)
+    wanted = ask(0, 0, cores=8_000)
+    rows = [Ranker(view, Fragmentation(Lessons(spare_up_to=size))).rank(wanted, limit=2)[0].row for size in (0, 1)]
+    assert rows == [0, 1]
+
+
 def test_memory_left_counts_like_compute_left() -> None:
     draft, view = make_view(1, 2)
     take(draft, 0, (0,), ask(permille=100, mib=900))
@@ -124,10 +165,10 @@ ASKS = [
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, len(ASKS) - 1), st.booleans()), max_size=25))
-def test_kept_scores_are_fresh_ones_and_terms_add_up(steps: list[tuple[int, bool]]) -> None:
+@given(st.lists(st.tuples(st.integers(0, len(ASKS) - 1), st.booleans()), max_size=25), st.sampled_from([2, 3, 8]))
+def test_kept_scores_are_fresh_ones_and_terms_add_up(steps: list[tuple[int, bool]], largest: int) -> None:
     draft, view = make_view(4, 3, cores=48_000)
-    ranker = Ranker(view, learned())
+    ranker = Ranker(view, Fragmentation(replace(learned().lessons, largest=largest, spare_up_to=largest)))
     leases: list[UUID] = []
     for number, leaves in steps:
         wanted = ASKS[number]

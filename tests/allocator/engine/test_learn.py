@@ -51,6 +51,22 @@ def test_a_model_that_some_insist_on_is_scarce() -> None:
     assert learn(history[:1], SUPPLY).scarcity == {}
 
 
+def test_cores_alone_belong_on_small_nodes_if_these_have_them_to_spare() -> None:
+    """At 4 cores a device, 100 devices in use: nodes of two have 400 cores to spare, those of eight 160."""
+    supply = Supply({"A": 100}, 4_800, 1_000, {(2, 24_000): 25, (8, 48_000): 10})
+    used = Seen(share(1000), 100_000.0)
+    wanted = {cores: Seen(Shape(0, 0, cores * 1000, None), 100_000.0) for cores in (0, 3, 5)}
+    found = {cores: learn([used, one], supply).spare_up_to for cores, one in wanted.items()}
+    assert found == {0: 0, 3: 2, 5: 0}
+    assert learn([used, wanted[3]], SUPPLY).spare_up_to == 0
+
+
+def test_the_largest_usual_ask_is_not_the_largest_ever() -> None:
+    history = [Seen(share(1000), 90_000.0), Seen(share(1000, devices=4), 100.0), Seen(share(1000, devices=8), 1.0)]
+    assert learn(history, SUPPLY).largest == 4
+    assert learn(history[:1], SUPPLY).largest == 1
+
+
 def test_a_model_that_the_fleet_does_not_have_is_no_reason_to_fail() -> None:
     history = [Seen(share(1000, models=frozenset({"Z"})), 5.0)]
     assert learn(history, SUPPLY).scarcity == {}

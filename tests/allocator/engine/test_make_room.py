@@ -10,12 +10,15 @@ from hypothesis import strategies as st
 
 from allocator.engine.draft import Draft
 from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, Machine
+from allocator.engine.lessons import Lessons
 from allocator.engine.make_room import Budget, Limit, MoveCost, RoomPlan, fragmented, make_room
+from allocator.engine.policies.base import Policy
 from allocator.engine.policies.fragmentation import Fragmentation
 from allocator.engine.search import Ranker
 
 OWNER = UUID(int=7)
 POLICY = Fragmentation()
+LEARNED = Fragmentation(Lessons(cores_per_device=6_000, spare_up_to=1, largest=3))
 
 
 def devices(count: int, *, permille: int = 1000, cores: int = 0, starts: int = 0) -> Ask:
@@ -50,10 +53,10 @@ class Desk:
             self.movable[lease_id] = MoveCost(ask=ask, owner=owner, state_mib=state_mib)
         return True
 
-    def room(self, ask: Ask, **over: int | None) -> RoomPlan | None:
+    def room(self, ask: Ask, *, policy: Policy = POLICY, **over: int | None) -> RoomPlan | None:
         before = self.draft.fleet()
         limit = Limit(**over)  # type: ignore[arg-type]
-        plan = make_room(self.draft, ask, policy=POLICY, limit=limit, movable=self.movable)
+        plan = make_room(self.draft, ask, policy=policy, limit=limit, movable=self.movable)
         assert self.draft.fleet() == before
         return plan
 
@@ -164,12 +167,12 @@ def crowds(draw: st.DrawFn) -> tuple[Desk, Ask]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(crowds())
-def test_every_prefix_of_a_plan_is_legal_and_nobody_is_lost(crowd: tuple[Desk, Ask]) -> None:
+@given(crowds(), st.sampled_from([POLICY, LEARNED]))
+def test_every_prefix_of_a_plan_is_legal_and_nobody_is_lost(crowd: tuple[Desk, Ask], policy: Policy) -> None:
     desk, ask = crowd
     leases = set(desk.leases)
-    plan = desk.room(ask, moves=3)
-    assert plan == desk.room(ask, moves=3)
+    plan = desk.room(ask, policy=policy, moves=3)
+    assert plan == desk.room(ask, policy=policy, moves=3)
     if plan is None:
         return
     pinned = {lease_id: desk.draft.pieces_of(lease_id) for lease_id in leases - desk.movable.keys()}
