@@ -21,9 +21,13 @@ DECLARE
     bad record;
 BEGIN
     IF TG_OP = 'INSERT' THEN
-        SELECT array_agg(id) INTO fresh FROM came WHERE live;
+        SELECT array_agg(id), array_agg(DISTINCT device_id),
+               array_agg(DISTINCT node_id) FILTER (WHERE cores_milli > 0 OR host_mib > 0)
+          INTO fresh, devices, hosts FROM came WHERE live;
     ELSE
-        SELECT array_agg(n.id) INTO fresh FROM came n
+        SELECT array_agg(n.id), array_agg(DISTINCT n.device_id),
+               array_agg(DISTINCT n.node_id) FILTER (WHERE n.cores_milli > 0 OR n.host_mib > 0)
+          INTO fresh, devices, hosts FROM came n
          WHERE n.live AND NOT EXISTS (
             SELECT 1 FROM went o WHERE o.id = n.id AND o.live AND n.device_id = o.device_id
                AND n.permille <= o.permille AND n.mib <= o.mib AND n.copy_permille <= o.copy_permille
@@ -33,8 +37,6 @@ BEGIN
         RETURN NULL;
     END IF;
     -- Once more after the booking function's own: the fence trusts nobody.
-    SELECT array_agg(DISTINCT device_id), array_agg(DISTINCT node_id) FILTER (WHERE cores_milli > 0 OR host_mib > 0)
-      INTO devices, hosts FROM came JOIN unnest(fresh) f (id) USING (id);
     IF cardinality(devices) > 1 THEN
         PERFORM 1 FROM allocator_device WHERE id = ANY (devices) ORDER BY id FOR NO KEY UPDATE;
     END IF;
@@ -49,27 +51,35 @@ BEGIN
                 USING ERRCODE = '23514', CONSTRAINT = 'segment_before_maintenance', TABLE = 'allocator_segment';
         END IF;
     END IF;
-    WITH new AS MATERIALIZED (
-        SELECT device_id, period FROM came JOIN unnest(fresh) f (id) USING (id)
-    ), spans AS (
-        SELECT device_id, range_merge(range_agg(period)) AS span FROM new GROUP BY device_id
-    ), pieces AS MATERIALIZED (
-        SELECT s.device_id, greatest(lower(s.period), lower(w.span)) AS since, upper(s.period) AS until, s.permille,
-               s.mib, s.copy_permille::integer AS copy
-          FROM spans w JOIN allocator_segment s ON s.device_id = w.device_id AND s.period && w.span AND s.live
-    ), sums AS (
-        SELECT device_id, t, k, sum(dm) OVER o AS permille, sum(db) OVER o AS mib, sum(dc) OVER o AS copy FROM (
-            SELECT device_id, since AS t, 1 AS k, permille AS dm, mib AS db, copy AS dc FROM pieces
-            UNION ALL
-            SELECT device_id, until, 0, -permille, -mib, -copy FROM pieces
-        ) e WINDOW o AS (PARTITION BY device_id ORDER BY t, k ROWS UNBOUNDED PRECEDING)
-    )
-    SELECT d.id, s.permille, s.mib, s.copy,
-           s.permille > d.capacity_permille OR s.mib > d.capacity_mib AS is_full INTO bad
-      FROM sums s JOIN allocator_device d ON d.id = s.device_id
-     WHERE s.k = 1 AND (s.permille > d.capacity_permille OR s.mib > d.capacity_mib OR s.copy > 1000)
-       AND EXISTS (SELECT 1 FROM new n WHERE n.device_id = s.device_id AND s.t <@ n.period)
-     ORDER BY is_full DESC LIMIT 1;
+    IF cardinality(fresh) = 1 THEN
+        SELECT d.id, p.permille, p.mib, p.copy_permille AS copy,
+               p.permille > d.capacity_permille OR p.mib > d.capacity_mib AS is_full INTO bad
+          FROM came n JOIN allocator_device d ON d.id = n.device_id, allocator_peak(n.device_id, n.period) p
+         WHERE n.id = fresh[1]
+           AND (p.permille > d.capacity_permille OR p.mib > d.capacity_mib OR p.copy_permille > 1000);
+    ELSE
+        WITH new AS MATERIALIZED (
+            SELECT device_id, period FROM came JOIN unnest(fresh) f (id) USING (id)
+        ), spans AS (
+            SELECT device_id, range_merge(range_agg(period)) AS span FROM new GROUP BY device_id
+        ), pieces AS MATERIALIZED (
+            SELECT s.device_id, greatest(lower(s.period), lower(w.span)) AS since, upper(s.period) AS until, s.permille,
+                   s.mib, s.copy_permille::integer AS copy
+              FROM spans w JOIN allocator_segment s ON s.device_id = w.device_id AND s.period && w.span AND s.live
+        ), sums AS (
+            SELECT device_id, t, k, sum(dm) OVER o AS permille, sum(db) OVER o AS mib, sum(dc) OVER o AS copy FROM (
+                SELECT device_id, since AS t, 1 AS k, permille AS dm, mib AS db, copy AS dc FROM pieces
+                UNION ALL
+                SELECT device_id, until, 0, -permille, -mib, -copy FROM pieces
+            ) e WINDOW o AS (PARTITION BY device_id ORDER BY t, k ROWS UNBOUNDED PRECEDING)
+        )
+        SELECT d.id, s.permille, s.mib::bigint, s.copy,
+               s.permille > d.capacity_permille OR s.mib > d.capacity_mib AS is_full INTO bad
+          FROM sums s JOIN allocator_device d ON d.id = s.device_id
+         WHERE s.k = 1 AND (s.permille > d.capacity_permille OR s.mib > d.capacity_mib OR s.copy > 1000)
+           AND EXISTS (SELECT 1 FROM new n WHERE n.device_id = s.device_id AND s.t <@ n.period)
+         ORDER BY is_full DESC LIMIT 1;
+    END IF;
     IF FOUND AND bad.is_full THEN
         RAISE EXCEPTION 'device % would hold % permille and % MiB', bad.id, bad.permille, bad.mib
             USING ERRCODE = '23514', CONSTRAINT = 'segment_fits_device', TABLE = 'allocator_segment';
@@ -121,6 +131,35 @@ CREATE TRIGGER segment_change_is_noted AFTER UPDATE ON allocator_segment
     REFERENCING OLD TABLE AS went NEW TABLE AS came FOR EACH STATEMENT EXECUTE FUNCTION allocator_note_pieces();
 CREATE TRIGGER segment_end_is_noted AFTER DELETE ON allocator_segment
     REFERENCING OLD TABLE AS went FOR EACH STATEMENT EXECUTE FUNCTION allocator_note_pieces();
+"""
+
+# As in 0002, but a booking that finds no hold to end writes nothing.
+LAPSE = """
+CREATE OR REPLACE FUNCTION allocator_lapse(p_device uuid, p_now timestamptz) RETURNS uuid[]
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    ended uuid[];
+BEGIN
+    IF NOT EXISTS (
+        SELECT 1 FROM allocator_lease WHERE device_id = p_device AND state = 'held' AND hold_until <= p_now
+    ) THEN
+        RETURN '{}';
+    END IF;
+    WITH due AS (
+        SELECT id FROM allocator_lease
+         WHERE device_id = p_device AND state = 'held' AND hold_until <= p_now ORDER BY id FOR NO KEY UPDATE
+    ), gone AS (
+        UPDATE allocator_lease l SET state = 'gone', ended_at = p_now, end_reason = 'hold_lapsed', version = version + 1
+          FROM due WHERE l.id = due.id RETURNING l.id, l.tenant_id
+    ), freed AS (
+        UPDATE allocator_segment s SET live = false FROM gone WHERE s.lease_id = gone.id
+    ), noted AS (
+        INSERT INTO allocator_leaseevent (id, tenant_id, created_at, lease_id, from_state, to_state, actor, reason, at)
+        SELECT gen_random_uuid(), tenant_id, p_now, id, 'held', 'gone', 'allocator', 'hold_lapsed', p_now FROM gone
+    )
+    SELECT coalesce(array_agg(id), '{}') INTO ended FROM gone;
+    RETURN ended;
+END $$;
 """
 
 # What was lost, at other places: nodes that stand by are open to it. All claims that the fence grants together go in by
@@ -213,5 +252,5 @@ class Migration(migrations.Migration):
     dependencies: ClassVar = [("allocator", "0013_simulation")]
     operations: ClassVar = [
         # Expand only: the same rules, and one more function.
-        migrations.RunSQL([(FENCE, None), (NOTED, None), (BOOK, None)], reverse_sql=migrations.RunSQL.noop),
+        migrations.RunSQL([(FENCE, None), (NOTED, None), (LAPSE, None), (BOOK, None)], reverse_sql=migrations.RunSQL.noop),
     ]

@@ -188,14 +188,15 @@ def main() -> None:
         from allocator.services import fail_over as giving_up
         from allocator.services import watch as watching
         from allocator.services.sweep import sweep
-        from marketplace.services import fail_over
+        from marketplace.services import _relocation, fail_over
         from plumbing.rowsec import system_scope
 
         watch = Watch()
         watch.on(watching, "_take_offline")
         watch.on(giving_up, "_give_up")
         watch.on(facade, "find_places", "book_all")
-        watch.on(fail_over, "_list_lost", "bind_all", "tell")
+        watch.on(_relocation, "bind_all")
+        watch.on(fail_over, "_list_lost", "tell")
         with system_scope():
             began = time.perf_counter()
             build(nodes)
