@@ -249,7 +249,7 @@ END $$;
 
 
 class Migration(migrations.Migration):
-    dependencies: ClassVar = [("allocator", "0013_simulation")]
+    dependencies: ClassVar = [("allocator", "0014_cut_cards")]
     operations: ClassVar = [
         # Expand only: the same rules, and one more function.
         migrations.RunSQL([(FENCE, None), (NOTED, None), (LAPSE, None), (BOOK, None)], reverse_sql=migrations.RunSQL.noop),
