@@ -122,3 +122,8 @@ class QuoteRefused(Conflict):
 class NotPlacedYet(Conflict):
     code = "not_placed_yet"
     title = "It has no device yet."
+
+
+class GangBroken(Conflict):
+    code = "gang_broken"
+    title = "Not all members of the gang can be placed."

@@ -14,9 +14,13 @@ from django.db import connection
 
 from marketplace.errors import QuotaMoved
 from marketplace.models import EVERYWHERE, Cohort, Quota, Reach, Reservation
-from plumbing.db import transaction_required
+from plumbing.db import among, transaction_required
 from plumbing.errors import NotFound
 from plumbing.rowsec import system_scope
+
+_BOOKED = (
+    "state", "version", "lease_id", "memory_mib", "share_permille", "starts_at", "ends_at", "released_at",
+)  # fmt: skip
 
 
 @transaction_required
@@ -68,6 +72,15 @@ def lock_reservations(*, reservation_ids: Collection[UUID]) -> list[Reservation]
     """The rows as they are now, locked by ascending id; ids that there are not are left out."""
     rows = EVERYWHERE.rows().select_for_update(no_key=True).filter(pk__in=reservation_ids)
     return list(rows.order_by("pk"))
+
+
+@transaction_required
+def lock_unchanged(*, seen: Collection[Reservation]) -> set[UUID]:
+    """Locks these rows by ascending id, and tells which of them are still as they were read in all that a booking
+    depends on."""
+    rows = EVERYWHERE.rows().select_for_update(no_key=True).filter(pk__in=among(row.pk for row in seen))
+    found = {row_id: tuple(values) for row_id, *values in rows.order_by("pk").values_list("pk", *_BOOKED)}
+    return {row.pk for row in seen if found.get(row.pk) == tuple(getattr(row, name) for name in _BOOKED)}
 
 
 @transaction_required

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from vxpu.slices import Period, Slice
@@ -147,6 +148,15 @@ class RoomView:
     plan_id: UUID
     owners: tuple[UUID, ...]
     leases: Mapping[UUID, UUID]
+
+
+class DeviceWords(NamedTuple):
+    """What a bill says of a device."""
+
+    kind: str
+    model: str
+    capacity_mib: int
+    simulated: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,8 @@ import numpy as np
 
 from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask
-from allocator.engine.view import Flags, Layout, View
+from allocator.engine.layout import Flags, Layout
+from allocator.engine.view import View
 
 # Points for each of the hundred points of health that are missing, and for each millisecond of a round trip.
 HEALTH = 5

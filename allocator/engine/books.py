@@ -102,8 +102,11 @@ class Books:
         """(resources,) of one place."""
         slots = np.fromiter(self._at[place], np.int64, len(self._at[place]))
         slots = slots[(self._starts[slots] < ends) & (self._ends[slots] > starts)]
-        begins = np.maximum(self._starts[slots], starts)
-        amounts = self._amounts[:, slots]
+        begins, amounts = self._starts[slots], self._amounts[:, slots]
+        if not (begins > starts).any():  # then nothing begins later, and it is the sum
+            at_once: Ints = amounts.sum(axis=1)
+            return at_once
+        begins = np.maximum(begins, starts)
         instants = np.concatenate([begins, self._ends[slots]])
         is_start = np.concatenate([np.ones(len(slots), np.int64), np.zeros(len(slots), np.int64)])
         order = np.lexsort((is_start, instants))

@@ -24,9 +24,10 @@ import numpy as np
 from allocator.engine.books import Ints
 from allocator.engine.draft import Draft
 from allocator.engine.fleet import FOREVER, Ask, Taken
+from allocator.engine.layout import Flags
 from allocator.engine.make_room import Limit, Move, MoveCost
 from allocator.engine.search import Found, Ranker
-from allocator.engine.view import Flags, View
+from allocator.engine.view import View
 
 FULL = 1000
 # A place (row, column) with this column is all of the node.

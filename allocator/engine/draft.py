@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple
 from uuid import UUID
 
 from allocator.engine.books import Books, Ints
 from allocator.engine.fit import asked_size, refusal
 from allocator.engine.fleet import Ask, Card, Fleet, HostTaken, Machine, Taken, sort_key
+from allocator.engine.layout import SERVICE, Layout
 from allocator.engine.mig import Slots, mask_of
-from allocator.engine.view import DEVICE_RESOURCES, HOST_RESOURCES, Layout, View
+from allocator.engine.view import DEVICE_RESOURCES, HOST_RESOURCES, View
+
+_LASTING = tuple(one.name for one in fields(Card) if one.name not in {*SERVICE, "taken"})
 
 
 class NotPlaced(ValueError):
@@ -151,13 +154,37 @@ class Draft:
         self._steps.clear()
         self._views.clear()
 
+    def forget(self) -> None:
+        """Nothing was drafted, and the views are let go."""
+        self._views.clear()
+        self.rollback(0)
+
+    def renew(self, nodes: Iterable[tuple[Machine, Sequence[Card]]]) -> bool:
+        """These nodes are so from now on, whatever is taken of them. False, with nothing changed, if more than the
+        service of their cards is another: then the fleet has to be laid out anew."""
+        rows: dict[int, list[Card]] = {}
+        for machine, cards in nodes:
+            row = self.layout.row_of.get(machine.node_id)
+            if row is None or replace(machine, taken=()) != replace(self.layout.machines[row], taken=()):
+                return False
+            before = self.layout.cards[row]
+            if [_lasting(card) for card in cards] != [_lasting(card) for card in before]:
+                return False
+            rows[row] = list(cards)
+        self.layout.renew(rows)
+        self._cards.update((card.device_id, card) for cards in rows.values() for card in cards)
+        self._views.clear()
+        return True
+
     def replace(self, place_id: UUID, pieces: Iterable[Taken | HostTaken]) -> None:
         """The calendar of a device or a node is this one, from now on."""
-        before = Counter({piece: len(slots) for piece, slots in self._pieces[place_id].items()})
         after = Counter(pieces)
-        for piece in (before - after).elements():
-            self._apply(Step(placed=False, place_id=place_id, taken=piece))
-        for piece in (after - before).elements():
+        for piece, slots in list(self._pieces[place_id].items()):
+            less = len(slots) - after[piece]
+            after[piece] = max(0, -less)
+            for _ in range(less):
+                self._apply(Step(placed=False, place_id=place_id, taken=piece))
+        for piece in after.elements():
             self._apply(Step(placed=True, place_id=place_id, taken=piece))
 
     def pieces_of(self, lease_id: UUID) -> list[tuple[UUID, Taken | HostTaken]]:
@@ -219,9 +246,12 @@ class Draft:
         return self._devices, self.layout.flat(*self.layout.place_of[place_id])
 
     def _tell(self, place: int, piece: Taken | HostTaken, sign: int) -> None:
+        if not self._views:
+            return
+        amounts = self._amounts(piece)
         for view in self._views.values():
             change = view.change_host if isinstance(piece, HostTaken) else view.change_device
-            change(place, piece.starts, piece.ends, self._amounts(piece), sign)
+            change(place, piece.starts, piece.ends, amounts, sign)
 
     def _amounts(self, piece: Taken | HostTaken) -> tuple[int, ...]:
         """The piece as the books' vector: see `view`."""
@@ -232,3 +262,8 @@ class Draft:
             return found
         busy = 0 if piece.slots is None else mask_of(piece.slots)
         return found + tuple(busy >> slot & 1 for slot in range(self.layout.slots))
+
+
+def _lasting(card: Card) -> tuple[object, ...]:
+    """All but its service and its load."""
+    return tuple(getattr(card, name) for name in _LASTING)

@@ -114,7 +114,10 @@ class _Search:
 
     def _take(self, key: UUID, ask: Ask, policy: Policy, window: tuple[int, int]) -> Spot | None:
         view = self._draft.view(*window)
-        ranker = self._rankers.setdefault((*window, id(policy)), Ranker(view, policy))
+        by = (*window, id(policy))
+        ranker = self._rankers.get(by)
+        if ranker is None:
+            ranker = self._rankers[by] = Ranker(view, policy)
         found = ranker.best(ask)
         if found is None:
             return None

@@ -8,7 +8,7 @@ place, any other would, so the first that does not fit is the proof that they do
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from uuid import UUID
@@ -52,22 +52,36 @@ class Member:
 
 
 def place_gang(
-    draft: Draft, asks: Sequence[Ask], *, together: Together, policy: Policy, lease_ids: Sequence[UUID]
+    draft: Draft,
+    asks: Sequence[Ask],
+    *,
+    together: Together,
+    policy: Policy,
+    lease_ids: Sequence[UUID],
+    beside: Collection[UUID] = (),
 ) -> list[Member]:
     """The members in the order of their device ids, as they are to be booked; the draft has them.
+
+    `beside`: devices of members that have their places: the new ones are as near to these as to each other.
 
     Each ask is of one device. Raises NotPlaced with counts, and leaves the draft as it was: the constraint that most
     devices fail when the hardest ask fits nowhere, `not_together` when each fits but they do not.
     """
     if any(ask.devices != 1 or not ask.is_possible for ask in asks):
         raise NotPlaced("impossible_shape", {"impossible_shape": int(draft.layout.is_card.sum())})
-    members = _Gang(draft, asks, together, policy, lease_ids).place()
+    members = _Gang(draft, asks, together, policy, lease_ids, beside).place()
     return sorted(members, key=lambda member: (member.device_id, member.index))
 
 
 class _Gang:
     def __init__(
-        self, draft: Draft, asks: Sequence[Ask], together: Together, policy: Policy, lease_ids: Sequence[UUID]
+        self,
+        draft: Draft,
+        asks: Sequence[Ask],
+        together: Together,
+        policy: Policy,
+        lease_ids: Sequence[UUID],
+        beside: Collection[UUID],
     ) -> None:
         self._draft, self._asks, self._together = draft, asks, together
         self._lease_ids = dict(enumerate(lease_ids))
@@ -75,17 +89,22 @@ class _Gang:
         self._rankers = {window: Ranker(view, policy) for window, view in self._views.items()}
         self._order = sorted(range(len(asks)), key=lambda index: (*_ease(asks[index]), index))
         self._is_equal = len(set(asks)) <= 1
+        places = draft.layout.place_of
+        self._beside = [places[device_id] for device_id in beside if device_id in places]
         self._hidden: list[tuple[int, int]] = []
         self._looks = LOOKS
 
     def place(self) -> list[Member]:
         mark = self._draft.mark()
         try:
+            for place in self._beside:
+                self._hide(place)
+            hidden = len(self._hidden)
             for rows in self._groups():
                 members = self._fill(rows)
                 if members is not None:
                     return members
-                self._undo(mark, 0)
+                self._undo(mark, hidden)
         finally:
             self._undo(self._draft.mark(), 0)
         raise self._refused()
@@ -104,14 +123,20 @@ class _Gang:
             fits |= devices & takes[:, None]
         free = fits.sum(axis=1)
         groups = [np.array(rows) for rows in _near(self._draft.layout.machines, self._together)]
-        groups = [rows for rows in groups if free[rows].sum() >= len(self._asks)]
+        groups = [rows for rows in groups if free[rows].sum() >= len(self._asks) and self._is_near(rows)]
         yield from sorted(groups, key=lambda rows: (int(free[rows].sum()), int(rows[0])))
 
     def _best_node(self) -> Iterator[Ints]:
         """Equal members on one node are one ask of several devices: the policy knows the best node for that."""
-        found = self._ranker(self._asks[0]).best(self._as_one())
+        rows = {row for row, _ in self._beside}
+        within = np.array(sorted(rows)) if rows else None
+        found = None if len(rows) > 1 else self._ranker(self._asks[0]).best(self._as_one(), within=within)
         if found is not None:
             yield np.array([found.row])
+
+    def _is_near(self, rows: Ints) -> bool:
+        """To every member that has its place."""
+        return {row for row, _ in self._beside} <= set(rows.tolist())
 
     def _as_one(self) -> Ask:
         ask, count = self._asks[0], len(self._asks)
@@ -156,14 +181,18 @@ class _Gang:
         ask, lease_id = self._asks[index], self._lease_ids[index]
         taken = self._draft.take(found.row, found.columns, ask, lease_id=lease_id)[0]
         column = found.columns[0]
-        if self._together is not Together.ANY:
-            self._hidden.append((found.row, column))
-            for view in self._views.values():
-                view.hide(found.row, column)
+        self._hide((found.row, column))
         return Member(
             index=index, lease_id=lease_id, device_id=self._draft.layout.device_ids[found.row][column],
             row=found.row, column=column, score=found.score, slots=taken.slots,
         )  # fmt: skip
+
+    def _hide(self, place: tuple[int, int]) -> None:
+        """A device of its own for each."""
+        if self._together is not Together.ANY:
+            self._hidden.append(place)
+            for view in self._views.values():
+                view.hide(*place)
 
     def _undo(self, mark: int, hidden: int) -> None:
         self._draft.rollback(mark)

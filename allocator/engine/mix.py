@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from allocator.engine.fleet import UNLIMITED, Ask
-from allocator.engine.view import Layout
+from allocator.engine.layout import Layout
 
 WHOLE = 1000
 # A shape whose share of the mix has faded below this is forgotten.

@@ -12,8 +12,9 @@ import numpy as np
 from allocator.engine.added import added_terms
 from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask
+from allocator.engine.layout import Flags
 from allocator.engine.policies.base import Policy
-from allocator.engine.view import Flags, View
+from allocator.engine.view import View
 
 # No score: the row does not take the ask.
 NONE = -(2**62)

@@ -23,7 +23,15 @@ from allocator.errors import (
     NothingToMove,
 )
 from allocator.facade.group import book_gang, get_devices, list_choices, policy_names, propose_gang
-from allocator.facade.lost import book_all, find_devices, find_places, hand_over_standby, list_lost, watch_nodes
+from allocator.facade.lost import (
+    book_all,
+    find_devices,
+    find_places,
+    find_words,
+    hand_over_standby,
+    list_lost,
+    watch_nodes,
+)
 from allocator.facade.moves import (
     cancel_move,
     end_room,
@@ -84,7 +92,7 @@ __all__ = [
     "CannotMove", "DoesNotFit", "HoldLapsed", "IllegalPeriod", "LeaseLost", "LeaseMoving", "MoveChanged",
     "NothingToMove", "book", "book_all", "book_gang", "cancel_move", "check_end", "check_resize", "confirm",
     "device_idle", "end_room", "estimate_starts", "fail_move", "fence", "find_devices", "find_places",
-    "find_victims", "fleet_size", "get_device", "get_devices", "get_lease", "get_move", "give_notice",
+    "find_victims", "find_words", "fleet_size", "get_device", "get_devices", "get_lease", "get_move", "give_notice",
     "hand_over_standby", "health_score", "is_room_made", "is_room_made_anywhere", "is_spare", "issue_lease_token",
     "let_moves_go_over", "line_up",
     "list_calendar", "list_choices", "list_devices", "list_lease_news", "list_leases", "list_lost",

@@ -24,11 +24,18 @@ def list_choices() -> Choices:
 
 @whole_fleet
 def propose_gang(
-    *, wish: Wish, count: int, together: str, now: datetime, kept: Sequence[KeptRoom] = ()
+    *,
+    wish: Wish,
+    count: int,
+    together: str,
+    now: datetime,
+    kept: Sequence[KeptRoom] = (),
+    beside: Collection[UUID] = (),
 ) -> list[Candidate]:
-    """A place for each of `count` equal members, ``node``, ``rack``, ``site``, ``devices`` or ``any`` together, by
-    ascending device id; beside rooms that are `kept` for others. Raises DoesNotFit."""
-    return gangs.propose_gang(wish=wish, count=count, together=together, now=now, kept=kept)
+    """A place for each of `count` equal members, ``node``, ``rack``, ``site``, ``devices`` or ``any`` together and with
+    those that are on the devices `beside`, by ascending device id; rooms that are `kept` for others are left alone.
+    Raises DoesNotFit."""
+    return gangs.propose_gang(wish=wish, count=count, together=together, now=now, kept=kept, beside=beside)
 
 
 @whole_fleet

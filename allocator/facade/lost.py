@@ -12,7 +12,7 @@ from allocator.facade.scope import whole_fleet
 from allocator.selectors import devices
 from allocator.selectors import leases as lease_rows
 from allocator.services import fail_over, place_many, standby, watch
-from vxpu.market import Claim, DeviceView, LeaseView, Wish
+from vxpu.market import Claim, DeviceView, DeviceWords, Wish
 
 
 @whole_fleet
@@ -22,7 +22,10 @@ def watch_nodes(*, now: datetime) -> int:
     Returns how many leases were given up: they are LOST, and their owners should `find_places` and `book_all`.
     """
     watch.mark_unreachable(now=now)
-    return fail_over.give_up(now=now)
+    given_up = fail_over.give_up(now=now)
+    if not given_up:
+        place_many.keep_ready(now=now)
+    return given_up
 
 
 @whole_fleet
@@ -48,16 +51,22 @@ def find_places(*, wishes: Mapping[UUID, Wish], tenants: Mapping[UUID, UUID], no
 
 
 @whole_fleet
-def book_all(*, claims: Sequence[Claim], now: datetime) -> tuple[dict[UUID, LeaseView], dict[UUID, str]]:
-    """tx. Leases and refusals by owner; a refusal loses no other claim. Devices stay locked until the commit."""
-    booked = place_many.book_all(claims=claims, now=now, operator_tenant=settings.VXPU_OPERATOR_TENANT)
-    return {owner: lease_rows.view_of(lease) for owner, lease in booked.leases.items()}, booked.refusals
+def book_all(*, claims: Sequence[Claim], now: datetime) -> tuple[dict[UUID, UUID], dict[UUID, str]]:
+    """tx. By owner: the ids of leases, and refusals. A refusal loses no other claim. Devices stay locked until the
+    commit."""
+    return place_many.book_all(claims=claims, now=now, operator_tenant=settings.VXPU_OPERATOR_TENANT)
 
 
 @whole_fleet
 def hand_over_standby(*, used: Collection[UUID], now: datetime) -> None:
     """Nodes that stood by and were filled are for sale from now on; as many lost ones stand by when they come back."""
     standby.hand_over(used=used, now=now)
+
+
+@whole_fleet
+def find_words(*, device_ids: Collection[UUID]) -> dict[UUID, DeviceWords]:
+    """Of those that there are, by id."""
+    return devices.find_words(device_ids=device_ids)
 
 
 @whole_fleet

@@ -11,8 +11,9 @@ from psycopg.types.range import TimestamptzRange
 
 from allocator.models import Device, DeviceReading, Lease, NodeKey, Segment
 from allocator.models.lease import LIVE
+from plumbing.db import among
 from plumbing.errors import NotFound
-from vxpu.market import DeviceView
+from vxpu.market import DeviceView, DeviceWords
 from vxpu.states import DeviceKind, Isolation
 
 
@@ -65,6 +66,12 @@ def find_devices(*, device_ids: Collection[UUID]) -> dict[UUID, DeviceView]:
     """By id, without readings."""
     found = Device.objects.filter(pk__in=device_ids).select_related("node")
     return {device.pk: view_of(device, None) for device in found}
+
+
+def find_words(*, device_ids: Collection[UUID]) -> dict[UUID, DeviceWords]:
+    """By id."""
+    found = Device.objects.filter(pk__in=among(device_ids)).values_list("pk", *DeviceWords._fields)
+    return {device_id: DeviceWords(*words) for device_id, *words in found}
 
 
 def get_device(*, device_id: UUID) -> DeviceView:

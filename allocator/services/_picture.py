@@ -105,8 +105,7 @@ class Picture:
                     draft.remove(lease_id)
                 yield Seen(draft, self._rules)
             finally:
-                draft.rollback(0)
-                draft.settle()
+                draft.forget()
 
     def forget(self) -> None:
         """The next look reads everything again."""
@@ -181,7 +180,7 @@ class Picture:
             self._replace_pieces(devices)
 
     def _replace_nodes(self, nodes: Iterable[UUID], now: datetime) -> None:
-        """What a draft is laid out by has changed: it is made anew, from what is in memory."""
+        """If more than their service has changed, the fleet is laid out anew from what is in memory."""
         wanted = list(nodes)
         cards, machines = read_nodes(now=now, only=wanted)
         for node_id in wanted:
@@ -189,6 +188,9 @@ class Picture:
             self._machines.pop(node_id, None)
         self._cards.update(cards)
         self._machines.update(machines)
+        draft, now_so = self._draft, [(machine, cards[node_id]) for node_id, machine in machines.items()]
+        if draft is not None and len(now_so) == len(set(wanted)) and draft.renew(now_so):
+            return
         self._rules = read_rules()
         unread = [card.device_id for found in cards.values() for card in found if card.device_id not in self._pieces]
         self._keep_pieces(unread)

@@ -136,7 +136,8 @@ def parts_of(draft: Draft, ask: Ask, wish: Wish, rules: Rules) -> Iterator[tuple
                 f"The pool {rule.name!r} is filled by {rule.policy}.",
                 suggestion="Leave `policy` out, or name that one.",
             )
-    present = sorted({machine.pool for machine in draft.layout.machines})
+    layout = draft.layout
+    present = layout.keep("pools", lambda: sorted({machine.pool for machine in layout.machines}))
     pools = [rules.pools[name] for name in present if name in rules.pools and wish.pool in (None, name)]
     for rule in pools:
         if rule.allows(wish.policy):

@@ -101,14 +101,19 @@ def read_nodes(
     *, now: datetime, only: Collection[UUID] | None = None
 ) -> tuple[dict[UUID, list[Card]], dict[UUID, Machine]]:
     """Active nodes (of `only`) and their devices by id, without what is taken of them: cards and hosts by node."""
-    found = Device.objects.filter(node__state="active").select_related("reading", *NODE).order_by("pk")
-    found = found if only is None else found.filter(node__in=only)
+    nodes = Node.objects.filter(state="active").select_related("host", "pool", "site")
+    by_id = {node.pk: node for node in (nodes if only is None else nodes.filter(pk__in=only))}
+    found = Device.objects.filter(node__state="active").select_related("reading").order_by("pk")
+    found = found if only is None else found.filter(node__in=list(by_id))
     closed: dict[UUID, list[Maintenance]] = defaultdict(list)
     for period in list_maintenance(from_at=now - timedelta(days=1), to_at=None):
         closed[period.node_id].append(period)
     cards: dict[UUID, list[Card]] = defaultdict(list)
     by_node: dict[UUID, list[Device]] = defaultdict(list)
     for device in found:
+        if device.node_id not in by_id:  # it has come just now, and the next look reads it
+            continue
+        device.node = by_id[device.node_id]
         reading = reading_of(device)
         health = None if reading is None else health_of(reading.values, now=now).score
         card = replace(card_of(device, (), closed[device.node_id], health=health), power_w=_power_w(reading))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -33,9 +33,16 @@ _LOCK = "SELECT allocator_lock_group(%s, %s)"
 
 
 def propose_gang(
-    *, wish: Wish, count: int, together: str, now: datetime, kept: Sequence[KeptRoom] = ()
+    *,
+    wish: Wish,
+    count: int,
+    together: str,
+    now: datetime,
+    kept: Sequence[KeptRoom] = (),
+    beside: Collection[UUID] = (),
 ) -> list[Candidate]:
-    """A place for each of `count` equal members, by ascending device id; beside rooms that are `kept` for others.
+    """A place for each of `count` equal members, by ascending device id, near those that are on the devices `beside`;
+    rooms that are `kept` for others are left alone.
 
     Raises DoesNotFit with counts (`not_together`: each fits, but not so near), and as `place.propose`.
     """
@@ -48,16 +55,19 @@ def propose_gang(
         for part, rule in parts_of(seen.draft, ask, wish, seen.rules):
             is_tried = True
             with suppress(NotPlaced):
-                return _place(seen, part, rule, wish, count, near)
+                return _place(seen, part, rule, wish, count, near, beside)
         raise _refusal(seen, ask, is_tried=is_tried)
 
 
-def _place(seen: Seen, ask: Ask, rule: PoolRule, wish: Wish, count: int, near: Together) -> list[Candidate]:
+def _place(
+    seen: Seen, ask: Ask, rule: PoolRule, wish: Wish, count: int, near: Together, beside: Collection[UUID]
+) -> list[Candidate]:
     policy = rule.policy_for(wish.policy)
     mark = seen.draft.mark()
     members = place_gang(
-        seen.draft, [ask] * count, together=near, policy=policy, lease_ids=[new_uuid() for _ in range(count)]
-    )
+        seen.draft, [ask] * count, together=near, policy=policy, lease_ids=[new_uuid() for _ in range(count)],
+        beside=beside,
+    )  # fmt: skip
     seen.draft.rollback(mark)
     view = seen.draft.view(ask.starts, ask.ends)
     ranker, fitted = Ranker(view, policy), place.count_places(view, ask)

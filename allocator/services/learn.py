@@ -11,9 +11,9 @@ from django.conf import settings
 from django.db import connection
 
 from allocator.engine.fleet import FOREVER, Ask, Fleet
+from allocator.engine.layout import Layout
 from allocator.engine.learn import learn as learn_lessons
 from allocator.engine.mix import Seen, Supply, shape_of
-from allocator.engine.view import Layout
 from allocator.models import PoolLessons
 from allocator.services._picture import PICTURE
 from allocator.services._policies import UNNAMED, values_of

@@ -1,4 +1,4 @@
-"""Many wishes at once: one snapshot and one search for all, then one statement that books them in a safe order."""
+"""Many wishes at once: one snapshot and one search for all, then one statement that books them together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from allocator.engine.fail_over import Need, Spot, place_all
 from allocator.engine.fleet import Ask
 from allocator.engine.policies.base import Policy
 from allocator.events import DesiredChanged
-from allocator.models import Lease
 from allocator.services._picture import PICTURE, Seen
 from allocator.services._policies import parts_of
 from allocator.services._snapshot import ask_of
@@ -30,26 +29,13 @@ from vxpu.states import Isolation
 
 log = logging.getLogger(__name__)
 
-# `allocator_book` for each row, in the order of the arrays. The devices, then the hosts, are locked before, by
-# ascending id: two such statements wait for each other in a line.
-_BOOK_ALL = """
-SELECT t.owner, t.lease, b.refusal, b.lapsed
-  FROM unnest(%s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::uuid[], %s::int[], %s::bigint[], %s::timestamptz[],
-              %s::timestamptz[], %s::boolean[], %s::int[], %s::bigint[], %s::bigint[], %s::int[], %s::int[], %s::text[])
-       AS t (lease, segment, tenant, owner, device, permille, mib, starts_at, ends_at, whole, copy, cores, host_mib,
-             first_slot, end_slot, wanted),
-       LATERAL allocator_book(t.lease, t.segment, t.tenant, t.owner, t.device, t.permille, t.mib,
-                              tstzrange(t.starts_at, t.ends_at), t.whole, NULL, %s, t.copy, t.cores, t.host_mib,
-                              CASE WHEN t.first_slot IS NOT NULL THEN int4range(t.first_slot, t.end_slot) END,
-                              t.wanted::jsonb) b
-"""
-_STANDBY = "SELECT set_config('vxpu.failover', %s, true)"
+_BOOK = "SELECT refusals, lapsed FROM allocator_book_lost(%s::jsonb, %s)"
 
 
 class Booked(NamedTuple):
-    """By owner: what was granted, and why not."""
+    """By owner: the lease that was granted, or why none was."""
 
-    leases: dict[UUID, Lease]
+    leases: dict[UUID, UUID]
     refusals: dict[UUID, str]
 
 
@@ -63,6 +49,12 @@ def find_places(*, wishes: Mapping[UUID, Wish], now: datetime) -> dict[UUID, Spo
     with PICTURE.look(now=now) as seen:
         needs = [Need(key=owner, parts=_parts_of(seen, wish)) for owner, wish in wishes.items()]
         return place_all(seen.draft, needs)
+
+
+def keep_ready(*, now: datetime) -> None:
+    """Catches this process's picture up: who looks often has little to read when it matters."""
+    with PICTURE.look(now=now):
+        pass
 
 
 def _parts_of(seen: Seen, wish: Wish) -> tuple[tuple[Ask, Policy], ...]:
@@ -85,42 +77,39 @@ def candidate_of(spot: Spot) -> Candidate:
 
 @transaction_required
 def book_all(*, claims: Sequence[Claim], now: datetime, operator_tenant: UUID) -> Booked:
-    """Each claim by the SQL function, which has the last word on each for itself: a refusal loses no other.
+    """Each claim by the database, which has the last word on each for itself: a refusal loses no other.
 
     The devices are locked by ascending id, all until the caller's commit.
     """
+    if not claims:
+        return Booked({}, {})
+    leases = {claim.owner: new_uuid() for claim in claims}
     ordered = sorted(claims, key=lambda claim: claim.place.device_id)
-    rows = _ask_database(ordered, now=now)
-    lapsed = [lease_id for *_, found in rows for lease_id in found]
+    asked = json.dumps([_asked(claim, leases[claim.owner]) for claim in ordered])
+    with connection.cursor() as cursor:
+        cursor.execute(_BOOK, [asked, now])
+        told, lapsed = cursor.fetchone()
+    refusals = json.loads(told)
     if lapsed:
         announce_lapsed(lease_ids=lapsed, now=now, operator_tenant=operator_tenant)
-    granted = {lease_id: owner for owner, lease_id, refusal, _ in rows if refusal is None}
-    leases = {granted[lease.pk]: lease for lease in Lease.objects.filter(pk__in=granted)}
-    nodes = sorted({lease.node_id for lease in leases.values() if lease.starts_at <= now})
+    refused = {owner: refusals[str(lease)] for owner, lease in leases.items() if str(lease) in refusals}
+    won = [claim for claim in claims if claim.owner not in refused]
+    nodes = sorted({claim.place.node_id for claim in won if claim.wish.period.starts_at <= now})
     outbox.publish_all(DesiredChanged(tenant_id=operator_tenant, node_id=node_id) for node_id in nodes)
-    return Booked(leases, {owner: refusal for owner, _, refusal, _ in rows if refusal is not None})
+    return Booked({claim.owner: leases[claim.owner] for claim in won}, refused)
 
 
-def _ask_database(claims: Sequence[Claim], *, now: datetime) -> list[tuple[UUID, UUID, str | None, list[UUID]]]:
-    if not claims:
-        return []
-    values = [_values_of(claim) for claim in claims]
-    with connection.cursor() as cursor:
-        cursor.execute(_STANDBY, ["on"])
-        with_hosts = any(claim.wish.cores_milli or claim.wish.host_mib for claim in claims)
-        cursor.execute("SELECT allocator_lock_group(%s, %s)", [[claim.place.device_id for claim in claims], with_hosts])
-        cursor.execute(_BOOK_ALL, [*(list(column) for column in zip(*values, strict=True)), now])
-        rows: list[tuple[UUID, UUID, str | None, list[UUID]]] = cursor.fetchall()
-        cursor.execute(_STANDBY, [""])
-    return rows
-
-
-def _values_of(claim: Claim) -> tuple[Any, ...]:
+def _asked(claim: Claim, lease_id: UUID) -> dict[str, Any]:
+    """A claim as `allocator_book_lost` reads it."""
     wish, place = claim.wish, claim.place
     size = place.slice or wish.slice
     first, end = place.slots or (None, None)
-    return (
-        new_uuid(), new_uuid(), claim.tenant_id, claim.owner, place.device_id, size.share_permille, size.memory_mib,
-        wish.period.starts_at, wish.period.ends_at, wish.isolation_at_least == Isolation.EXCLUSIVE, wish.copy_permille,
-        wish.cores_milli, wish.host_mib, first, end, json.dumps(wanted_of(wish)),
-    )  # fmt: skip
+    ends_at = wish.period.ends_at
+    return {
+        "lease": str(lease_id), "segment": str(new_uuid()), "tenant": str(claim.tenant_id), "owner": str(claim.owner),
+        "device": str(place.device_id), "permille": size.share_permille, "mib": size.memory_mib,
+        "starts_at": wish.period.starts_at.isoformat(), "ends_at": None if ends_at is None else ends_at.isoformat(),
+        "whole": wish.isolation_at_least == Isolation.EXCLUSIVE, "copy": wish.copy_permille,
+        "cores": wish.cores_milli, "host_mib": wish.host_mib, "first_slot": first, "end_slot": end,
+        "wanted": wanted_of(wish),
+    }  # fmt: skip

@@ -2,70 +2,136 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import F
-from django.db.models.functions import Greatest
 
+from allocator import facade as allocator
+from marketplace import locks
 from marketplace.errors import ReservationChanged
-from marketplace.models import Placement, Reservation, ReservationState
-from marketplace.services._booking import placement_of
+from marketplace.models import Reservation, ReservationState
 from marketplace.services._transition import SYSTEM
-from plumbing.db import transaction_required
-from vxpu.market import DeviceView, LeaseView
+from marketplace.services.wish import wish_again
+from plumbing.db import among, transaction_required
+from vxpu.market import Claim, DeviceWords, Wish
+from vxpu.slices import Period
 
 S = ReservationState
+# Those that a lost lease leaves without a place; the others end with it.
+RUNNING = frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE, S.SUSPENDED})
 LOST = "the node was lost"
 WAITS = "the node was lost; the device was asked for by name and is waited for"
 PLACED = "placed on another device"
+
+
+class Bound(NamedTuple):
+    """A lease on a device."""
+
+    lease_id: UUID
+    device_id: UUID
+
 
 # Price and unit price stay as they were bought.
 _BIND = """
 UPDATE marketplace_reservation r
    SET state = CASE WHEN r.starts_at > %(now)s THEN 'confirmed' ELSE 'activating' END, version = r.version + 1,
        changed_at = %(now)s, changed_by = %(by)s, change_reason = %(reason)s, lease_id = b.lease, device_id = b.device
-  FROM unnest(%(ids)s::uuid[], %(leases)s::uuid[], %(devices)s::uuid[], %(versions)s::int[])
-       AS b (id, lease, device, version)
+  FROM jsonb_to_recordset(%(bound)s::jsonb) AS b (id uuid, lease uuid, device uuid, version integer)
  WHERE r.id = b.id AND r.state = 'moving' AND r.version = b.version
+"""
+# A lease that was replaced before its start has never been anybody's time.
+_CLOSE = """
+UPDATE marketplace_placement SET is_current = false, booked_until = greatest(booked_from, %(now)s)
+ WHERE reservation_id = ANY (%(ids)s::uuid[]) AND is_current
+"""
+_PLACE = """
+INSERT INTO marketplace_placement (id, tenant_id, created_at, reservation_id, lease_id, device_id, device_kind,
+                                   device_model, device_mib, device_simulated, booked_from, is_current)
+SELECT gen_random_uuid(), r.tenant_id, %(now)s, r.id, b.lease, b.device, b.kind, b.model, b.mib, b.simulated,
+       greatest(r.starts_at, %(now)s), true
+  FROM jsonb_to_recordset(%(bound)s::jsonb)
+       AS b (id uuid, lease uuid, device uuid, kind text, model text, mib bigint, simulated boolean)
+  JOIN marketplace_reservation r ON r.id = b.id
 """
 
 
 @transaction_required
 def give_all_up(rows: Sequence[Reservation], *, reason: str, now: datetime) -> None:
-    """Locked rows whose leases were lost -> MOVING. Raises ReservationChanged."""
+    """Locked rows whose leases were lost -> MOVING; in memory they stay as they are. Raises ReservationChanged."""
     noted = {"state": S.MOVING, "changed_at": now, "changed_by": SYSTEM, "change_reason": reason}
-    found = Reservation.objects.filter(pk__in=[row.pk for row in rows])
-    if found.update(version=F("version") + 1, **noted) != len(rows):
+    found = Reservation.objects.filter(pk__in=among(row.pk for row in rows))
+    if rows and found.update(version=F("version") + 1, **noted) != len(rows):
         raise ReservationChanged(suggestion="Read the reservations and decide again.")
-    for row in rows:
-        row.state, row.version = S.MOVING, row.version + 1
 
 
 @transaction_required
 def bind_all(
-    rows: Sequence[Reservation], *, leases: Mapping[UUID, LeaseView], devices: Mapping[UUID, DeviceView], now: datetime
+    rows: Sequence[Reservation], *, bound: Mapping[UUID, Bound], devices: Mapping[UUID, DeviceWords], now: datetime
 ) -> None:
-    """Locked rows that are MOVING -> their new leases, by owner; `devices` by id. Raises ReservationChanged."""
-    bound = [(row.pk, leases[row.pk].id, leases[row.pk].device_id, row.version) for row in rows]
-    if not bound:
+    """Rows as they were read; all are locked, and MOVING by now -> their new leases, by owner. In memory they stay as
+    they are. `devices` by id. Raises ReservationChanged."""
+    if not rows:
         return
-    ids, lease_ids, device_ids, versions = (list(column) for column in zip(*bound, strict=True))
-    values = {"ids": ids, "leases": lease_ids, "devices": device_ids, "versions": versions}
+    values: dict[str, Any] = {
+        "bound": json.dumps([_bound(row, bound[row.pk], devices[bound[row.pk].device_id]) for row in rows]),
+        "ids": [row.pk for row in rows], "now": now, "by": SYSTEM, "reason": PLACED,
+    }  # fmt: skip
     with connection.cursor() as cursor:
-        cursor.execute(_BIND, {**values, "now": now, "by": SYSTEM, "reason": PLACED})
+        cursor.execute(_BIND, values)
         if cursor.rowcount != len(rows):
             raise ReservationChanged(suggestion="Read the reservations and decide again.")
-    # A lease that was replaced before its start has never been anybody's time.
-    Placement.objects.filter(reservation__in=ids, is_current=True).update(
-        is_current=False, booked_until=Greatest("booked_from", now)
-    )
-    Placement.objects.bulk_create(
-        placement_of(row, lease=leases[row.pk], device=devices[leases[row.pk].device_id], now=now) for row in rows
-    )
-    for row in rows:
-        row.state = S.CONFIRMED if row.starts_at > now else S.ACTIVATING
-        row.version += 1
-        row.lease_id, row.device_id = leases[row.pk].id, leases[row.pk].device_id
+        cursor.execute(_CLOSE, values)
+        cursor.execute(_PLACE, values)
+
+
+def _bound(row: Reservation, bound: Bound, device: DeviceWords) -> dict[str, object]:
+    return {
+        "id": str(row.pk), "lease": str(bound.lease_id), "device": str(bound.device_id),
+        "version": row.version + (row.state != S.MOVING), "kind": device.kind, "model": device.model,
+        "mib": device.capacity_mib, "simulated": device.simulated,
+    }  # fmt: skip
+
+
+@transaction_required
+def rebook(
+    *, claims: Sequence[Claim], seen: Mapping[UUID, Reservation], now: datetime
+) -> tuple[dict[UUID, Bound], list[UUID]]:
+    """Reservations by id, then devices by id: the order of `locks`. Whoever changed meanwhile is left out. Returns who
+    was bound to what, and who was refused and has been given up only now."""
+    same = locks.lock_unchanged(seen=[seen[claim.owner] for claim in claims])
+    fresh = [owner for owner in same if seen[owner].state != S.MOVING]
+    give_all_up([seen[owner] for owner in fresh], reason=LOST, now=now)
+    leases, _ = allocator.book_all(claims=[claim for claim in claims if claim.owner in same], now=now)
+    bound = {
+        claim.owner: Bound(leases[claim.owner], claim.place.device_id) for claim in claims if claim.owner in leases
+    }
+    devices = allocator.find_words(device_ids={place.device_id for place in bound.values()})
+    bind_all([seen[owner] for owner in bound], bound=bound, devices=devices, now=now)
+    return bound, [owner for owner in fresh if owner not in bound]
+
+
+def is_wanted(row: Reservation, *, now: datetime) -> bool:
+    """It is to go on."""
+    return row.released_at is None and (row.ends_at is None or row.ends_at > now)
+
+
+def wish_from_now(row: Reservation, *, now: datetime) -> Wish:
+    """What it wanted, for the rest of its period."""
+    return wish_again(row, period=Period(starts_at=max(now, row.starts_at), ends_at=row.ends_at))
+
+
+def note_bound(row: Reservation, bound: Bound, *, now: datetime) -> None:
+    """In memory, once `give_all_up` and `bind_all` are committed."""
+    row.version += 1 if row.state == S.MOVING else 2
+    row.state = S.CONFIRMED if row.starts_at > now else S.ACTIVATING
+    row.lease_id, row.device_id = bound
+
+
+def note_given_up(row: Reservation) -> None:
+    """In memory, once `give_all_up` is committed."""
+    row.state, row.version = S.MOVING, row.version + 1

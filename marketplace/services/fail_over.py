@@ -5,8 +5,10 @@ Events are hints and this is quick; `reconcile` is the truth and brings up whate
 
 from __future__ import annotations
 
+import gc
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -17,24 +19,38 @@ from django.db.models import Q
 from allocator import facade as allocator
 from marketplace import locks
 from marketplace.models import EVERYWHERE, Reservation, ReservationState
-from marketplace.services import follow, move_on, relocate
-from marketplace.services._relocation import LOST, WAITS, bind_all, give_all_up
+from marketplace.services import follow, gang_fail_over, move_on, relocate
+from marketplace.services._relocation import (
+    LOST,
+    RUNNING,
+    WAITS,
+    Bound,
+    give_all_up,
+    is_wanted,
+    note_bound,
+    note_given_up,
+    rebook,
+    wish_from_now,
+)
 from marketplace.services.news import tell
-from marketplace.services.wish import slice_of, wish_again
+from marketplace.services.wish import slice_of
 from plumbing import db
 from plumbing.errors import DomainError
-from vxpu.market import Claim, DeviceView
-from vxpu.slices import Period
+from vxpu.market import Claim
 
 log = logging.getLogger(__name__)
 
 S = ReservationState
-# Those that a lost lease leaves without a place; the others end with it.
-RUNNING = frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE, S.SUSPENDED})
 # Losses that are older have been followed up by `reconcile`.
 LOOK_BACK = timedelta(minutes=5)
-# Reservations in one transaction. Each booking is a subtransaction, and the server keeps 64 of them at hand.
-AT_ONCE = 50
+# Reservations in one transaction: so long others may wait for a device.
+AT_ONCE = 500
+# Columns of a reservation that no place depends on.
+_UNREAD = (
+    "agreed_prices", "changed_at", "changed_by", "change_reason", "checkpointed_at", "earlier_start_at", "end_reason",
+    "ended_at", "estimated_start_at", "estimated_start_by", "evict_at", "next_try_at", "notice_at", "planned_device_id",
+    "planned_start_at", "queued_until", "quote_id", "rated_as_of", "rated_through", "requested_by", "waits_for",
+)  # fmt: skip
 # A refusal means that somebody was quicker: look again.
 ROUNDS = 3
 
@@ -49,7 +65,20 @@ class Replaced:
 
 def watch(*, now: datetime) -> Replaced:
     """The beat: nodes that fell silent are given up, and what they ran is placed anew in the same breath."""
-    return fail_over(now=now) if allocator.watch_nodes(now=now) else Replaced(found=0, placed=0)
+    with _no_garbage():
+        return fail_over(now=now) if allocator.watch_nodes(now=now) else Replaced(found=0, placed=0)
+
+
+@contextmanager
+def _no_garbage() -> Iterator[None]:
+    """Collections of garbage walk through the whole picture of the fleet: a fifth of the time here. They wait."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def fail_over(*, now: datetime) -> Replaced:
@@ -66,6 +95,11 @@ def _fail_over(*, now: datetime) -> Replaced:
     waiting = {row.pk: row for row in lost if row.state not in {S.ENDING, S.PREEMPTING} and is_wanted(row, now=now)}
     others = [row for row in lost if row.pk not in waiting]
     placed: dict[UUID, Reservation] = {}
+    together = gang_fail_over.list_together(waiting.values())
+    for gang_id in dict.fromkeys(together.values()):
+        placed |= gang_fail_over.place_lost(gang_id=gang_id, now=now)
+    left = {owner: row for owner, row in waiting.items() if owner in together and owner not in placed}
+    waiting = {owner: row for owner, row in waiting.items() if owner not in together}
     for _ in range(ROUNDS):
         claims = _find_places(waiting, now=now)
         won = _book(claims, waiting, now=now)
@@ -73,6 +107,7 @@ def _fail_over(*, now: datetime) -> Replaced:
         waiting = {owner: row for owner, row in waiting.items() if owner not in won}
         if len(won) == len(claims):
             break
+    waiting |= left
     _leave_waiting(list(waiting.values()), now=now)
     # After every booking: news waits for nobody's place.
     for row in placed.values():
@@ -85,12 +120,8 @@ def _fail_over(*, now: datetime) -> Replaced:
 def _list_lost(*, now: datetime) -> list[Reservation]:
     """Whoever bought first comes first."""
     lost = allocator.list_lost(since=now - LOOK_BACK)
-    states = Q(state__in=RUNNING | {S.ENDING, S.PREEMPTING}, lease_id__in=lost) | Q(state=S.MOVING)
-    return list(EVERYWHERE.rows().filter(states).order_by("created_at", "pk"))
-
-
-def is_wanted(row: Reservation, *, now: datetime) -> bool:
-    return row.released_at is None and (row.ends_at is None or row.ends_at > now)
+    states = Q(state__in=RUNNING | {S.ENDING, S.PREEMPTING}, lease_id__in=db.among(lost)) | Q(state=S.MOVING)
+    return list(EVERYWHERE.rows().filter(states).defer(*_UNREAD).order_by("created_at", "pk"))
 
 
 def _one_by_one(row: Reservation, *, now: datetime) -> bool:
@@ -106,20 +137,17 @@ def _one_by_one(row: Reservation, *, now: datetime) -> bool:
 def _find_places(waiting: Mapping[UUID, Reservation], *, now: datetime) -> list[Claim]:
     # A device that was asked for by name is waited for.
     free = [row for row in waiting.values() if row.wanted_device_id is None]
-    wishes = {
-        row.pk: wish_again(row, period=Period(starts_at=max(now, row.starts_at), ends_at=row.ends_at)) for row in free
-    }
+    wishes = {row.pk: wish_from_now(row, now=now) for row in free}
     claims = allocator.find_places(wishes=wishes, tenants={row.pk: row.tenant_id for row in free}, now=now)
     return sorted(claims, key=lambda claim: claim.place.device_id)
 
 
 def _book(claims: Sequence[Claim], rows: Mapping[UUID, Reservation], *, now: datetime) -> dict[UUID, Reservation]:
     """Batch by batch, each a transaction of its own; a batch that fails as a whole is tried one by one."""
-    devices = allocator.find_devices(device_ids={claim.place.device_id for claim in claims})
     alike = [claim for claim in claims if _keeps_its_size(claim, rows[claim.owner])]
     won: dict[UUID, Reservation] = {}
     for first in range(0, len(alike), AT_ONCE):
-        won |= _book_part(alike[first : first + AT_ONCE], rows, devices, now=now)
+        won |= _book_part(alike[first : first + AT_ONCE], rows, now=now)
     tried = {claim.owner for claim in alike}
     for claim in claims:  # of another size: the quota has a say
         if claim.owner not in tried and _one_by_one(rows[claim.owner], now=now):
@@ -135,38 +163,24 @@ def _keeps_its_size(claim: Claim, row: Reservation) -> bool:
     return claim.place.slice == slice_of(row)
 
 
-def _book_part(
-    claims: Sequence[Claim], rows: Mapping[UUID, Reservation], devices: Mapping[UUID, DeviceView], *, now: datetime
-) -> dict[UUID, Reservation]:
+def _book_part(claims: Sequence[Claim], rows: Mapping[UUID, Reservation], *, now: datetime) -> dict[UUID, Reservation]:
     try:
-        return _book_together(claims=claims, seen=rows, devices=devices, now=now)
+        bound, refused = _book_together(claims=claims, seen=rows, now=now)
     except (DomainError, IntegrityError):
         log.exception("A batch of %d was not moved on; now one by one", len(claims))
-    return {claim.owner: rows[claim.owner] for claim in claims if _one_by_one(rows[claim.owner], now=now)}
+        return {claim.owner: rows[claim.owner] for claim in claims if _one_by_one(rows[claim.owner], now=now)}
+    for owner, place in bound.items():
+        note_bound(rows[owner], place, now=now)
+    for owner in refused:
+        note_given_up(rows[owner])
+    return {owner: rows[owner] for owner in bound}
 
 
 @db.transaction
 def _book_together(
-    *,
-    claims: Sequence[Claim],
-    seen: Mapping[UUID, Reservation],
-    devices: Mapping[UUID, DeviceView],
-    now: datetime,
-) -> dict[UUID, Reservation]:
-    """Reservations by id, then devices by id: the order of `locks`. Whoever changed meanwhile is left out."""
-    locked = locks.lock_reservations(reservation_ids=[claim.owner for claim in claims])
-    same = {row.pk: row for row in locked if _is_as_seen(row, seen[row.pk]) and is_wanted(row, now=now)}
-    give_all_up([row for row in same.values() if row.state != S.MOVING], reason=LOST, now=now)
-    leases, _ = allocator.book_all(claims=[claim for claim in claims if claim.owner in same], now=now)
-    won = [same[owner] for owner in leases]
-    bind_all(won, leases=leases, devices=devices, now=now)
-    return {row.pk: row for row in won}
-
-
-def _is_as_seen(row: Reservation, seen: Reservation) -> bool:
-    return (row.state, row.version, row.lease_id) == (seen.state, seen.version, seen.lease_id) and (
-        slice_of(row) == slice_of(seen)
-    )
+    *, claims: Sequence[Claim], seen: Mapping[UUID, Reservation], now: datetime
+) -> tuple[dict[UUID, Bound], list[UUID]]:
+    return rebook(claims=claims, seen=seen, now=now)
 
 
 def _leave_waiting(rows: Sequence[Reservation], *, now: datetime) -> None:
@@ -174,6 +188,7 @@ def _leave_waiting(rows: Sequence[Reservation], *, now: datetime) -> None:
     fresh = [row.pk for row in rows if row.state in RUNNING]
     for first in range(0, len(fresh), AT_ONCE):
         for row in _mark(reservation_ids=fresh[first : first + AT_ONCE], now=now):
+            note_given_up(row)
             tell(row)
 
 

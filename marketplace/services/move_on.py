@@ -9,21 +9,34 @@ from allocator import facade as allocator
 from allocator.errors import DoesNotFit
 from marketplace import locks
 from marketplace.models import Reservation, ReservationState
+from marketplace.services import gang_fail_over
 from marketplace.services._booking import book_lease, replace_placement
+from marketplace.services._relocation import is_wanted, wish_from_now
 from marketplace.services._transition import SYSTEM, move
-from marketplace.services.wish import wish_again
+from marketplace.services.news import tell
 from plumbing import db
-from vxpu.slices import Period
 
 S = ReservationState
 
 
 def move_on(*, reservation_id: UUID, now: datetime) -> bool:
-    """True if the reservation got another lease. Without room it waits, until its booked end."""
+    """True if the reservation got another lease. Without room it waits, until its booked end; so does a member of a
+    gang without room for all that were lost."""
     try:
+        waits = Reservation.objects.filter(pk=reservation_id, state=S.MOVING, gang__isnull=False).first()
+        gang_id = None if waits is None else gang_fail_over.list_together([waits]).get(waits.pk)
+        if waits is not None and gang_id is not None and is_wanted(waits, now=now):
+            return _move_gang_on(waits.pk, gang_id, now=now)
         return _move_on(reservation_id=reservation_id, now=now)
     except DoesNotFit:
         return False
+
+
+def _move_gang_on(reservation_id: UUID, gang_id: UUID, *, now: datetime) -> bool:
+    placed = gang_fail_over.place_lost(gang_id=gang_id, now=now)
+    for row in placed.values():
+        tell(row)
+    return reservation_id in placed
 
 
 @db.transaction
@@ -41,7 +54,7 @@ def _move_on(*, reservation_id: UUID, now: datetime) -> bool:
 
 @db.transaction_required
 def _place_anew(row: Reservation, *, now: datetime) -> None:
-    wish = wish_again(row, period=Period(starts_at=max(now, row.starts_at), ends_at=row.ends_at))
+    wish = wish_from_now(row, now=now)
     candidates = allocator.propose(wish=wish, now=now)
     lease = book_lease(
         tenant_id=row.tenant_id, project_id=row.project_id, owner=row.pk, wish=wish, candidates=candidates, now=now

@@ -168,3 +168,26 @@ def test_the_moves_in_sql_are_those_of_the_vocabulary() -> None:
         for state, targets in LEASE_MOVES.items():
             cursor.execute("SELECT allocator_lease_moves(%s)", [state.value])
             assert set(cursor.fetchone()[0]) == {target.value for target in targets}, state
+
+
+def test_pieces_that_are_written_together_are_fenced_together() -> None:
+    node = Node()
+    lease = book(make_wish(starts_at=at(0), ends_at=at(10), **HALF))
+
+    def write(*periods: tuple[int, int]) -> None:
+        with db.savepoint():
+            Segment.objects.bulk_create(
+                Segment(
+                    tenant_id=TENANT, lease_id=lease.id, device_id=node.device_id(), permille=500, mib=1,
+                    device_mib=MIB, period=TimestamptzRange(at(first), at(end)),
+                )
+                for first, end in periods
+            )  # fmt: skip
+
+    with pytest.raises(IntegrityError, match="would hold 1500 permille"):
+        write((0, 5), (4, 8))
+    write((0, 5), (5, 10), (10, 20))
+    Device.objects.filter(pk=node.device_id()).update(capacity_permille=700)
+    write((20, 30))  # what it holds too much of at other times is not its business
+    with pytest.raises(IntegrityError, match="would hold 1000 permille"):
+        write((30, 40), (15, 18))

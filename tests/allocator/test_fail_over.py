@@ -6,6 +6,7 @@ import importlib
 from dataclasses import fields
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -14,7 +15,7 @@ from agent.config import Config
 from agent.reconcile import SECOND_NS
 from allocator import facade
 from allocator.errors import DoesNotFit
-from allocator.models import Lease, NodeEvent, Segment
+from allocator.models import Lease, NodeEvent, NodeHost, Segment
 from allocator.models import Node as NodeRow
 from allocator.services import cordon, self_fence, standby, watch
 from allocator.services.sweep import sweep
@@ -27,10 +28,11 @@ from vxpu.states import LeaseState
 
 pytestmark = pytest.mark.usefixtures("system")
 WHOLE: dict[str, Any] = {"memory_mib": MIB, "share_permille": 1000}
+HALF: dict[str, Any] = {"memory_mib": MIB // 2, "share_permille": 500}
 
 
 @db.transaction
-def book_together(*claims: Claim) -> tuple[dict[Any, LeaseView], dict[Any, str]]:
+def book_together(*claims: Claim) -> tuple[dict[UUID, UUID], dict[UUID, str]]:
     return facade.book_all(claims=claims, now=at(40))
 
 
@@ -118,6 +120,30 @@ def test_claims_are_granted_each_for_itself() -> None:
     leases, refused = book_together(fits, beside, too_much)
     assert sorted(leases) == sorted([fits.owner, beside.owner])
     assert refused == {too_much.owner: "memory_and_compute"}
+    assert sweep() == []
+
+
+def test_a_closed_node_refuses_its_own_claims_only() -> None:
+    node, closed = Node(devices=2), Node()
+    cordon.cordon(node_id=closed.id, reason="", actor="olga", now=NOON)
+    whole, half, late = claim(node), claim(node, device=1, **HALF), claim(closed)
+    leases, refused = book_together(whole, late, half)
+    assert (sorted(leases), refused) == (sorted([whole.owner, half.owner]), {late.owner: "cordoned"})
+    rows = Lease.objects.filter(pk__in=leases.values())
+    assert {(row.owner, row.device_id) for row in rows} == {
+        (whole.owner, node.device_id(0)), (half.owner, node.device_id(1))
+    }  # fmt: skip
+    assert len({row.token for row in rows}) == 2
+    assert sweep() == []
+
+
+def test_a_host_that_is_full_refuses_one_of_two_that_were_to_go_there() -> None:
+    node = Node(devices=2)
+    NodeHost.objects.filter(node_id=node.id).update(capacity_cores_milli=8000)
+    first, second = claim(node, cores_milli=5000), claim(node, device=1, cores_milli=5000)
+    leases, refused = book_together(first, second)
+    assert len(leases) == 1
+    assert list(refused.values()) == ["host_cores"]
     assert sweep() == []
 
 

@@ -12,6 +12,7 @@ from django.db import connection, connections, transaction
 from pytest_django import Settings
 
 from allocator import facade
+from allocator.engine.draft import Draft
 from allocator.engine.fleet import Fleet
 from allocator.errors import DoesNotFit
 from allocator.models import Device, Segment
@@ -64,6 +65,25 @@ def test_it_follows_every_change_as_the_rows_do() -> None:
     release(lease.id, now=NOON)
     release(held.id, now=NOON)
     assert taken(pictured()) == taken(read())
+
+
+@pytest.mark.usefixtures("system")
+def test_what_a_node_serves_is_changed_in_place() -> None:
+    node, _ = Node(devices=2), Node()
+    with PICTURE.look(now=NOON) as seen:
+        before = seen.draft
+    for serving in (1, 3):
+        if serving == 1:
+            cordon.cordon(node_id=node.id, reason="", actor="olga", now=NOON)
+        else:
+            cordon.uncordon(node_id=node.id, actor="olga", now=NOON)
+        with PICTURE.look(now=NOON) as seen:
+            assert seen.draft is before
+            anew = Draft.of(seen.draft.fleet()).layout
+            for name in ("serves", "cordoned", "online", "health"):
+                assert (getattr(seen.draft.layout, name) == getattr(anew, name)).all(), name
+            assert seen.draft.layout.serves.sum() == serving
+        assert taken(pictured()) == taken(read())
 
 
 def book_within(wish: Any) -> None:

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask
+from allocator.engine.layout import Flags
 from allocator.engine.mix import WHOLE, Mix, Seen, Supply
 from allocator.engine.policies.base import Policy
-from allocator.engine.view import Flags, View
+from allocator.engine.view import View
 
 POPULAR = 0.95
 

@@ -21,11 +21,12 @@ from allocator.engine.books import Ints
 from allocator.engine.defrag import Planner, plan_consolidation
 from allocator.engine.fleet import Ask
 from allocator.engine.grouping import group_shapes
+from allocator.engine.layout import Flags
 from allocator.engine.make_room import Limit
 from allocator.engine.mix import Mix, Seen, Shape, Supply, shape_of
 from allocator.engine.policies.base import Policy
 from allocator.engine.search import Found
-from allocator.engine.view import Flags, View
+from allocator.engine.view import View
 from tests.bench import desk
 from tests.bench.anneal import anneal
 from tests.bench.referee_adapter import Plugin

@@ -6,7 +6,8 @@ from typing import Protocol
 
 from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask
-from allocator.engine.view import Flags, View
+from allocator.engine.layout import Flags
+from allocator.engine.view import View
 
 
 class Policy(Protocol):

@@ -6,7 +6,8 @@ import numpy as np
 
 from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask
-from allocator.engine.view import Flags, View
+from allocator.engine.layout import Flags
+from allocator.engine.view import View
 
 COMPUTE_WEIGHT = 700
 MEMORY_WEIGHT = 300

@@ -15,8 +15,9 @@ import numpy as np
 
 from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask, Site
+from allocator.engine.layout import Flags, Layout
 from allocator.engine.policies.binpack import COMPUTE_WEIGHT, MEMORY_WEIGHT, free_after
-from allocator.engine.view import Flags, Layout, View
+from allocator.engine.view import View
 
 # From W x permille of PUE x g/kWh x permille of a device to tenths of a gram an hour.
 SCALE = 10**8

@@ -19,9 +19,10 @@ import numpy as np
 
 from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask
+from allocator.engine.layout import Flags
 from allocator.engine.lessons import Lessons
 from allocator.engine.mix import WHOLE
-from allocator.engine.view import Flags, View, at
+from allocator.engine.view import View, at
 
 # The one set of weights, in thousandths.
 STRANDED = 1300

@@ -12,9 +12,10 @@ import numpy as np
 
 from allocator.engine.books import Ints
 from allocator.engine.fleet import Ask
+from allocator.engine.layout import Flags, Layout
 from allocator.engine.policies.binpack import COMPUTE_WEIGHT, MEMORY_WEIGHT, free_after
 from allocator.engine.topology import UNKNOWN, Links, best_group
-from allocator.engine.view import Flags, Layout, View
+from allocator.engine.view import View
 
 PER_POINT = 10
 MOST = 1000
