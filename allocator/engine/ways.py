@@ -14,7 +14,7 @@ from allocator.engine.draft import Draft
 from allocator.engine.fit import Room, Size
 from allocator.engine.fleet import FOREVER, Ask, Card
 from allocator.engine.later import NEAREST, Later, free_of, likeness, node_next_free, smaller, soonness
-from allocator.engine.view import Flags
+from allocator.engine.layout import Flags
 
 
 def earliest(draft: Draft, ask: Ask) -> Later | None:
