@@ -53,8 +53,6 @@ def test_a_wait_that_changes_is_told_once() -> None:
     ada, bo = make_buyer(), make_buyer()
     full = buy(ada, **WHOLE, ends_at=NOON + 2 * HOUR)
     row = buy(bo, **WHOLE, queue=True)
-    for _ in range(2):
-        queue.place_queued(now=NOON)
     extend.extend(reach=EVERYWHERE, reservation_id=full.pk, actor="user:test", now=NOON, ends_at=NOON + 3 * HOUR)
     for _ in range(2):
         queue.place_queued(now=NOON)
