@@ -14,6 +14,7 @@ from marketplace.api import inputs
 from marketplace.api.permissions import actor_of, reach_of
 from marketplace.api.reservation_views import order_in
 from marketplace.api.serializers import ReservationSerializer
+from marketplace.matching.queue_order import Urgency
 from marketplace.models import ReservationState, Together
 from marketplace.selectors import gangs
 from marketplace.services import gang_orders
@@ -103,7 +104,10 @@ class GangsView(DomainView):
         those where a member would fit, but not so near to the others. With `queue` the answer is then 202."""
         principal = self.principal(request)
         asked = self.parsed(request, inputs.GangIn)
-        order = order_in(asked, principal, queue=asked["queue"], queued_until=asked["queue_until"])
+        order = order_in(
+            asked, principal, queue=asked["queue"], priority=asked["priority"] or Urgency.NORMAL,
+            queued_until=asked["queue_until"],
+        )  # fmt: skip
         shown = gang_orders.reserve_gang(
             order=order, count=asked["count"], together=asked["together"], requested_by=principal.user_id,
             actor=actor_of(principal), reach=reach_of(principal), name=asked["name"], now=timezone.now(),

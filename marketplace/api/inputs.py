@@ -67,6 +67,13 @@ class Name(serializers.CharField):
         super().__init__(max_length=200, allow_blank=True, **kwargs)
 
 
+def urgency() -> Any:
+    return nullable(
+        serializers.ChoiceField, [one.value for one in Urgency],
+        help_text="Its class in the queue, `normal` if left out; `urgent` has a quota of its own.",
+    )  # fmt: skip
+
+
 class ReservationIn(WishIn):
     """Either a wish of its own, or `quote`, which holds the whole of it: then only `name` may stand beside it."""
 
@@ -74,10 +81,7 @@ class ReservationIn(WishIn):
     quote = nullable(TypedId, "quo", help_text="Buy what was quoted, at the quoted price, once.")
     name = Name(required=False, default="", help_text="For people; any text.")
     queue = serializers.BooleanField(required=False, default=False, help_text="Wait in line if nothing fits now.")
-    priority = nullable(
-        serializers.ChoiceField, [one.value for one in Urgency],
-        help_text="Its class in the queue, `normal` if left out; `urgent` has a quota of its own.",
-    )  # fmt: skip
+    priority = urgency()
     queue_until = nullable(Instant, help_text="Give up waiting then; a day from now if left out.")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
@@ -101,6 +105,7 @@ class GangIn(WishIn):
     together = serializers.ChoiceField(Together.choices, required=False, default=Together.NODE)
     name = Name(required=False, default="", help_text="For people; any text.")
     queue = serializers.BooleanField(required=False, default=False, help_text="Wait in line if nothing fits now.")
+    priority = urgency()
     queue_until = nullable(Instant, help_text="Give up waiting then; a day from now if left out.")
 
 

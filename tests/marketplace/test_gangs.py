@@ -93,6 +93,21 @@ def test_a_queued_gang_is_placed_whole(ada: Buyer) -> None:
     assert {row["state"] for row in shown["reservations"]} == {"confirmed"}
 
 
+def test_a_gang_has_a_class_in_the_queue_and_its_quota_is_judged_for_the_sum(ada: Buyer) -> None:
+    node_of(2)
+    with system_scope():
+        Quota.objects.create(tenant_id=ada.tenant_id, nominal_permille=10**6, nominal_mib=10**6, urgent_permille=1999)
+    assert ask(ada, 2).status_code == 201
+    whole = {"slice": {"memory_mib": 8192, "share_permille": 1000}, "queue": True, "priority": "urgent"}
+    refused = ask(ada, 2, **whole)
+    assert (refused.status_code, refused.json()["resource"]) == (409, "urgent_permille")
+    with system_scope():
+        Quota.objects.update(urgent_permille=2000)
+    waiting = ask(ada, 2, **whole)
+    assert waiting.status_code == 202, waiting.json()
+    assert {row["priority"] for row in waiting.json()["reservations"]} == {"urgent"}
+
+
 @pytest.mark.parametrize("scarce", [{"nominal_permille": 1000}, {"nominal_mib": 4 * 2048}, {"max_reservations": 4}])
 def test_the_quota_is_judged_for_the_sum(ada: Buyer, scarce: dict[str, int]) -> None:
     node_of(8)
