@@ -2634,6 +2634,14 @@ export interface components {
              */
             queue: boolean;
             /**
+             * @description Its class in the queue, `normal` if left out; `urgent` has a quota of its own.
+             *
+             *     * `urgent` - urgent
+             *     * `normal` - normal
+             *     * `low` - low
+             */
+            priority?: components["schemas"]["PriorityEnum"];
+            /**
              * Format: date-time
              * @description Give up waiting then; a day from now if left out.
              */
