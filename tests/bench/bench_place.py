@@ -12,9 +12,9 @@ import heapq
 import itertools
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -106,22 +106,36 @@ def decision_us(scale: int, asks: int) -> tuple[float, float]:
     return float(np.median(times[-asks:])) / 1000, float(np.percentile(times[-asks:], 99)) / 1000
 
 
+class Draw(Protocol):
+    def __call__(self, seed: int, *, whole_only: bool = False) -> Iterator[Ask]: ...
+
+
+class Streams(NamedTuple):
+    """What was asked for before, and what is asked for from a seed: endless, the same asks of both kinds."""
+
+    history: Sequence[Ask]
+    draw: Draw
+
+
 class Queued(NamedTuple):
     used: float
     placed: float
     mean_wait_min: float
 
 
-def queued(fleet: Fleet, seed: int, *, load: float, days: int, whole_only: bool) -> Queued:
+def queued(
+    fleet: Fleet, seed: int, *, load: float, days: int, whole_only: bool, streams: Streams | None = None
+) -> Queued:
     """Asks wait until they fit, the oldest of a shape first. Lives of 2 hours in the mean; used: what is really wanted,
     in percent of the devices."""
-    wanted, asked = make_asks(seed), make_asks(seed, whole_only=whole_only)
+    past, draw = streams or Streams(history(), make_asks)
+    wanted, asked = draw(seed), draw(seed, whole_only=whole_only)
     one, rng, waiting = (
-        Desk(fleet, history(), desk.learned, learns=False),
+        Desk(fleet, past, desk.learned, learns=False),
         np.random.default_rng(seed),
         dict[Ask, list[tuple[float, float, int]]](),
     )
-    rate = load * capacity_of(fleet) / float(np.mean([size_of(ask) for ask in history()])) / (2 * HOUR)
+    rate = load * capacity_of(fleet) / float(np.mean([size_of(ask) for ask in past])) / (2 * HOUR)
     now, until, ends, area, used = 0.0, days * 24 * HOUR, list[tuple[float, int, int]](), 0.0, 0
     arrivals = iter(_arrivals(rng, rate, until))
     heads: list[Ask] = []
