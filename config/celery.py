@@ -63,7 +63,7 @@ def nudge_outbox() -> None:
     from plumbing import outbox  # needs settings, as above
 
     try:
-        if outbox.claim_drain():
+        if outbox.claim(DRAIN, for_ms=outbox.DRAIN_CLAIM_MS):
             app.send_task(DRAIN, queue="default", retry=False, ignore_result=True)
     except (BrokerError, RedisError, OSError):
         _quiet_until = time.monotonic() + QUIET_S

@@ -11,10 +11,9 @@ from plumbing.api import idempotency
 from plumbing.tasks import task
 
 
-@task(queue="default")
+@task(queue="default", hears=outbox.ONCE)
 def drain_outbox() -> None:
     """Hand committed events to their tasks, until none is left."""
-    outbox.begin_drain()
     subscribers = import_string(settings.VXPU_SUBSCRIPTIONS)
     while outbox.drain(subscribers=subscribers):
         continue

@@ -30,14 +30,17 @@ INSERT INTO plumbing_outboxevent (id, tenant_id, created_at, kind, payload)
 SELECT * FROM unnest(%s::uuid[], %s::uuid[], %s::timestamptz[], %s::text[], %s::jsonb[])
 """
 
-# A claim of a drain that is never made runs out; the beat is quicker.
-CLAIM_MS = 2000
+# A claim of a run that never begins runs out; the beats are quicker.
+DRAIN_CLAIM_MS = 2_000
+CLAIM_MS = 30_000
 # How a task hears of the events of one drain: each by a call of its own, all in one call, or that there were any.
 EACH, TOGETHER, ONCE = "each", "together", "once"
 
 
 class Subscriber(Protocol):
     """A Celery task."""
+
+    name: str
 
     def apply_async(self, *, kwargs: dict[str, Any]) -> Any: ...
 
@@ -103,20 +106,20 @@ def _nudge() -> None:
     nudge()
 
 
-def claim_drain() -> bool:
-    """Whether a drain is to be asked for now: False while one is asked for that has not begun. Raises
-    redis.RedisError or OSError when Valkey is away."""
-    return bool(valkey().set(_claim_key(), "1", nx=True, px=CLAIM_MS))
+def claim(task: str, *, for_ms: int = CLAIM_MS) -> bool:
+    """Whether a run of the task, which looks for what there is to do by itself, is to be asked for now: False while
+    one is asked for that has not begun. Raises redis.RedisError or OSError when Valkey is away."""
+    return bool(valkey().set(_claim_key(task), "1", nx=True, px=for_ms))
 
 
-def begin_drain() -> None:
-    """What is committed from now on asks for a drain of its own. The drain's beat makes up for a claim that is lost."""
+def begin(task: str) -> None:
+    """What is committed from now on asks for a run of its own. The task's beat makes up for a claim that is lost."""
     with suppress(*VALKEY_AWAY):  # then the claim runs out by itself
-        valkey().delete(_claim_key())
+        valkey().delete(_claim_key(task))
 
 
-def _claim_key() -> str:
-    return f"vxpu.outbox.asked:{connection.settings_dict['NAME']}"
+def _claim_key(task: str) -> str:
+    return f"vxpu.outbox.asked:{connection.settings_dict['NAME']}:{task}"
 
 
 def drain(*, subscribers: Mapping[type[Any], Sequence[Subscriber]], limit: int = 200) -> int:
@@ -135,15 +138,26 @@ def drain(*, subscribers: Mapping[type[Any], Sequence[Subscriber]], limit: int =
             for task in by_kind.get(row.kind, ()):
                 heard.setdefault(task, []).append(row.payload)
         for task, payloads in heard.items():
-            for kwargs in _calls_of(task, payloads):
-                task.apply_async(kwargs=kwargs)
+            _tell(task, payloads)
         OutboxEvent.objects.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
 
 
-def _calls_of(task: Subscriber, payloads: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The keywords of each call that a task gets for the events of one drain; see `plumbing.tasks.task`."""
+def _tell(task: Subscriber, payloads: list[dict[str, Any]]) -> None:
+    """The calls that a task gets for the events of one drain; see `plumbing.tasks.task`."""
     hears = getattr(task, "hears", EACH)
     if hears == ONCE:
-        return [{}]
-    return payloads if hears == EACH else [{"events": payloads}]
+        _ask_once(task)
+        return
+    for kwargs in payloads if hears == EACH else [{"events": payloads}]:
+        task.apply_async(kwargs=kwargs)
+
+
+def _ask_once(task: Subscriber) -> None:
+    if not claim(task.name):
+        return
+    try:
+        task.apply_async(kwargs={})
+    except Exception:
+        begin(task.name)
+        raise

@@ -9,7 +9,7 @@ from typing import Any
 from celery import shared_task
 from django.db import InterfaceError, OperationalError
 
-from plumbing.outbox import EACH
+from plumbing import outbox
 from plumbing.rowsec import system_scope
 
 # Task name -> queue; the app's router (config/celery.py) reads it.
@@ -26,12 +26,12 @@ DEFAULTS: dict[str, Any] = {
 }
 
 
-def task(*, queue: str, hears: str = EACH, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+def task(*, queue: str, hears: str = outbox.EACH, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """Declare a task on `queue`: keywords only, in the system scope, acknowledged when done, retried with back-off.
 
     `hears` says how events are told: EACH, a call with the fields of each; TOGETHER, one call for many with `events`,
-    a list of their fields; ONCE, one call for many without a word of them: for a task that looks for what there is to
-    do by itself.
+    a list of their fields; ONCE, one call for many without a word of them, and none while one waits to begin: for a
+    task that looks for what there is to do by itself.
 
     A worker that dies hands its task to another, so tasks are idempotent. `options` go to Celery. A lost database
     (OperationalError, InterfaceError) is retried for about an hour; other errors are logged and not retried, since a
@@ -43,6 +43,8 @@ def task(*, queue: str, hears: str = EACH, **options: Any) -> Callable[[Callable
         def run(*args: Any, **kwargs: Any) -> Any:
             if args:
                 raise TypeError(f"{function.__qualname__} takes keywords only")
+            if hears == outbox.ONCE:
+                outbox.begin(name)
             with system_scope():
                 return function(**kwargs)
 

@@ -15,7 +15,7 @@ from plumbing import outbox
 class _Collector:
     def __init__(self, task: Any, calls: list[Any]) -> None:
         self.task, self.calls = task, calls
-        self.hears = task.hears
+        self.hears, self.name = task.hears, task.name
 
     def apply_async(self, *, kwargs: dict[str, Any]) -> None:
         self.calls.append(partial(self.task, **kwargs))

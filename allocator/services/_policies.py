@@ -136,12 +136,25 @@ def parts_of(draft: Draft, ask: Ask, wish: Wish, rules: Rules) -> Iterator[tuple
                 f"The pool {rule.name!r} is filled by {rule.policy}.",
                 suggestion="Leave `policy` out, or name that one.",
             )
-    layout = draft.layout
-    present = layout.keep("pools", lambda: sorted({machine.pool for machine in layout.machines}))
+    present = _present(draft)
     pools = [rules.pools[name] for name in present if name in rules.pools and wish.pool in (None, name)]
     for rule in pools:
         if rule.allows(wish.policy):
             yield (replace(ask, pool=rule.name) if len(present) > 1 else ask), rule
+
+
+def check_policy(draft: Draft, wish: Wish, rules: Rules) -> None:
+    """Of a wish that nothing takes. Raises PolicyNotAllowed when that is for its policy, whatever comes free."""
+    found = [rules.pools[name] for name in _present(draft) if name in rules.pools]
+    if found and not any(rule.allows(wish.policy) for rule in found):
+        raise PolicyNotAllowed(
+            f"No pool is filled by {wish.policy}, or lets a wish choose.", suggestion="Leave `policy` out."
+        )
+
+
+def _present(draft: Draft) -> list[str]:
+    layout = draft.layout
+    return layout.keep("pools", lambda: sorted({machine.pool for machine in layout.machines}))
 
 
 def _known(names: Iterable[str]) -> str:

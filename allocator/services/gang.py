@@ -20,7 +20,7 @@ from allocator.models import Lease
 from allocator.services import place
 from allocator.services._no_room import no_room
 from allocator.services._picture import PICTURE, Seen
-from allocator.services._policies import PoolRule, parts_of
+from allocator.services._policies import PoolRule, check_policy, parts_of
 from allocator.services._snapshot import ask_of
 from allocator.services.line import keep_clear
 from plumbing import db
@@ -56,6 +56,7 @@ def propose_gang(
             is_tried = True
             with suppress(NotPlaced):
                 return _place(seen, part, rule, wish, count, near, beside)
+        check_policy(seen.draft, wish, seen.rules)
         raise _refusal(seen, ask, is_tried=is_tried)
 
 

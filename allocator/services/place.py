@@ -25,7 +25,7 @@ from allocator.events import CapacityFreed, DesiredChanged, LeaseEnded
 from allocator.models import Device, Lease
 from allocator.services._no_room import no_room
 from allocator.services._picture import PICTURE, Seen
-from allocator.services._policies import parts_of
+from allocator.services._policies import check_policy, parts_of
 from allocator.services._snapshot import ask_of
 from allocator.services.line import keep_clear
 from plumbing import outbox
@@ -64,6 +64,7 @@ def propose(
         found = list(islice(_ranked(seen, ask, wish, within, limit), limit))
         if found:
             return found
+        check_policy(seen.draft, wish, seen.rules)
         raise no_room(draft=_draft_for(seen, wish), ask=ask)
 
 

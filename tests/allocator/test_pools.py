@@ -52,8 +52,10 @@ def test_a_wish_chooses_the_policy_where_the_operator_lets_it() -> None:
     put(node, pool="fixed")
     with pytest.raises(PolicyNotAllowed):
         facade.propose(wish=make_wish(pool="fixed", policy="spread"), now=NOON)
-    with pytest.raises(DoesNotFit):
+    with pytest.raises(PolicyNotAllowed):
         facade.propose(wish=make_wish(policy="spread"), now=NOON)
+    with pytest.raises(PolicyNotAllowed):
+        facade.propose_gang(wish=make_wish(policy="spread"), count=2, together="any", now=NOON)
     pools.change_pool(name="fixed", changes={"may_override": True})
     assert facade.propose(wish=make_wish(pool="fixed", policy="spread"), now=NOON)[0].policy == "spread"
 

@@ -43,6 +43,7 @@ class Recorder:
         self.calls: list[dict[str, Any]] = []
         self.refuse_at = refuse_at
         self.hears = hears
+        self.name = f"tests.recorder.{uuid4()}"
 
     def apply_async(self, *, kwargs: dict[str, Any]) -> None:
         self.calls.append(kwargs)
@@ -76,12 +77,21 @@ def test_many_events_are_one_call_for_a_task_that_takes_them_together(system: No
     assert once.calls == [{}]
 
 
-def test_one_drain_is_asked_for_until_it_begins(system: None) -> None:
-    outbox.begin_drain()
-    assert [outbox.claim_drain() for _ in range(3)] == [True, False, False]
-    outbox.begin_drain()
-    assert outbox.claim_drain()
-    outbox.begin_drain()
+def test_one_run_is_asked_for_until_it_begins(system: None) -> None:
+    once = Recorder(hears=outbox.ONCE, refuse_at=3)
+
+    def drain() -> int:
+        paint()
+        outbox.drain(subscribers={Painted: [once]})
+        return len(once.calls)
+
+    assert [drain() for _ in range(3)] == [1, 1, 1]
+    outbox.begin(once.name)
+    assert [drain() for _ in range(2)] == [2, 2]
+    outbox.begin(once.name)
+    with pytest.raises(BrokerError):
+        drain()
+    assert drain() == 4  # what was refused is not taken for asked
 
 
 def test_no_event_without_its_cause(system: None) -> None:
