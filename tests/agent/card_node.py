@@ -18,7 +18,8 @@ from agent import shm
 from agent.region import Region
 from tests.agent.agents import ROOT, Agent, run_in, running_agent
 from tests.agent.bench import wait_for
-from tests.agent.cards import NATIVE, Cards, build_fake
+from tests.agent.cards import Cards, build_fake
+from tests.building import NATIVE, build
 from vxpu.slices import Slice
 
 LIBRARY = NATIVE / "build" / "libvxpu.so"
@@ -86,7 +87,7 @@ def card_node(
         pytest.skip("slices with own uids need root")
     build_fake()
     if limited and not LIBRARY.exists():
-        subprocess.run(["make", "-s", "-C", str(NATIVE), "all"], check=True, timeout=300)
+        build("all")
     folder.mkdir()
     cards = Cards.create(folder / "cards", count=count, seed=os.getpid(), **cards_over)
     library = ["--library", str(LIBRARY)] if limited else []

@@ -7,7 +7,6 @@ child (`Cards.run`); what it returns comes back, what it raises fails the test.
 from __future__ import annotations
 
 import ctypes
-import fcntl
 import json
 import os
 import pickle
@@ -18,18 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tests.building import NATIVE, build
+
 T = TypeVar("T")
 
-NATIVE = Path(__file__).resolve().parents[2] / "native"
 FAKE = NATIVE / "build" / "fake"
 
 
 def build_fake(*targets: str) -> None:
     """The fake driver, and `targets` of native/Makefile beside it."""
-    (NATIVE / "build").mkdir(exist_ok=True)
-    with (NATIVE / "build/.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # test workers build the same folder
-        subprocess.run(["make", "-s", "-C", str(NATIVE), "fake", *targets], check=True, timeout=110)
+    build("fake", *targets)
 
 
 @dataclass(frozen=True)

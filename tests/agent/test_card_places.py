@@ -24,8 +24,9 @@ from agent.enforce.modes.choose import open_sharing
 from agent.enforce.modes.port import Grant
 from agent.state import SliceRecord
 from tests.agent.bench import Bench
-from tests.agent.cards import FAKE, NATIVE, Cards, build_fake
+from tests.agent.cards import FAKE, Cards, build_fake
 from tests.agent.test_mig import turn_on
+from tests.building import NATIVE
 from vxpu.states import Isolation, LeaseState
 
 LOOK = """

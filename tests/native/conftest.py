@@ -1,16 +1,15 @@
 """Builds the library once and gives each test a region of its own."""
 
-import fcntl
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.building import build
 from tests.native.cards import Cards
 from tests.native.guests import guest_env
-from tests.native.region import NATIVE, Region
+from tests.native.region import Region
 
 MakeRegion = Callable[..., Region]
 MakeEnv = Callable[..., dict[str, str]]
@@ -20,14 +19,7 @@ CardRegion = Callable[..., tuple[Cards, Region]]
 
 @pytest.fixture(scope="session", autouse=True)
 def _built() -> None:
-    (NATIVE / "build").mkdir(exist_ok=True)
-    with (NATIVE / "build/.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # test workers and benchmarks build the same folder
-        _make()
-
-
-def _make() -> None:
-    subprocess.run(["make", "-s", "-C", str(NATIVE), "all", "tests"], check=True, timeout=110)
+    build("all", "tests")
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.building import build
 from tests.native.card_guest import OK, OUT_OF_MEMORY, Guest
 from tests.native.cards import null_card_region
 from tests.native.conftest import CardRegion, MakeRegion
@@ -21,7 +22,7 @@ OPTIONS = {"TSAN_OPTIONS": f"suppressions={SUPPRESSED} print_suppressions=0", "A
 
 @pytest.fixture(scope="module", autouse=True)
 def _built_with_sanitizers(_built: None) -> None:
-    subprocess.run(["make", "-s", "-C", str(NATIVE), "sanitized"], check=True, timeout=240)
+    build("sanitized")
 
 
 def run(sanitizer: str, *command: str, region: Region) -> str:
