@@ -89,7 +89,7 @@ def test_an_outage_lasts_until_it_is_ended(stack: Stack, name: str) -> None:
     web = int(stack.urls["web"].rpartition(":")[2])
     stack.take_down(name)
     assert name not in stack.pids
-    assert answers(web) == (name != "postgres")
+    assert within(30, lambda: answers(web) == (name != "postgres"))
     stack.bring_up(name)
     assert within(30, lambda: answers(web))
 
