@@ -30,7 +30,7 @@ SOON_S = 5.0
 class Timing:
     """B holds until `b_ends`, which is when C's slot begins; A ends `a_outlives` after that, C after `c_length`."""
 
-    b_ends: int = 50
+    b_ends: int = 60
     a_outlives: int = 8
     c_length: int = 20
     calibration: int = 3
@@ -39,5 +39,5 @@ class Timing:
 
 
 FULL = Timing()
-QUICK = Timing(b_ends=44, a_outlives=6, c_length=18, calibration=2)
+QUICK = Timing(b_ends=54, a_outlives=6, c_length=18, calibration=2)
 """The same play for the test that runs on each change."""
