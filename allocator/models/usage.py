@@ -121,7 +121,8 @@ class UsageGap(TenantRow):
 class DirtyHour(TenantRow):
     """A rating bucket to compute again. Taken with SKIP LOCKED and deleted; marking it again locks or remakes it."""
 
-    lease = models.ForeignKey(Lease, on_delete=models.PROTECT, related_name="dirty_hours")
+    tenant_id = models.UUIDField()
+    lease = models.ForeignKey(Lease, on_delete=models.PROTECT, related_name="dirty_hours", db_index=False)
     owner = models.UUIDField()
     starts_at = models.DateTimeField()
 

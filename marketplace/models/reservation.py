@@ -80,6 +80,8 @@ class Reservation(TenantRow):
     `evict_at` are set while it is preempting; `checkpointed_at` is the last one that its tenant told of.
     """
 
+    # Each index is written anew at each step of the life: only what is asked for has one.
+    tenant_id = models.UUIDField()
     project_id = models.UUIDField()
     account_id = models.UUIDField()
     requested_by = models.UUIDField()
@@ -95,7 +97,7 @@ class Reservation(TenantRow):
     ended_at = models.DateTimeField(null=True, blank=True)
     end_reason = models.CharField(max_length=80, blank=True)
 
-    offer = models.ForeignKey(Offer, on_delete=models.PROTECT, null=True, blank=True)
+    offer = models.ForeignKey(Offer, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
     sku = models.CharField(max_length=64, blank=True)
     device_kind = models.CharField(max_length=32, blank=True)
     wanted_device_id = models.UUIDField(null=True, blank=True)
@@ -108,12 +110,14 @@ class Reservation(TenantRow):
     cores_milli = models.BigIntegerField(default=0, db_default=0)
     host_mib = models.BigIntegerField(default=0, db_default=0)
     copy_permille = models.PositiveSmallIntegerField(default=0, db_default=0)
-    gang = models.ForeignKey(Gang, on_delete=models.PROTECT, null=True, blank=True, related_name="reservations")
+    gang = models.ForeignKey(
+        Gang, on_delete=models.PROTECT, null=True, blank=True, related_name="reservations", db_index=False
+    )
     gang_rank = models.PositiveSmallIntegerField(null=True, blank=True)
 
     lease_id = models.UUIDField(null=True, blank=True, unique=True)
     device_id = models.UUIDField(null=True, blank=True)
-    price = models.ForeignKey(Price, on_delete=models.PROTECT, null=True, blank=True)
+    price = models.ForeignKey(Price, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
     unit_price = models.DecimalField(max_digits=20, decimal_places=10, null=True, blank=True)
     currency = models.CharField(max_length=3)
     quote_id = models.UUIDField(null=True, blank=True, unique=True)
@@ -184,8 +188,8 @@ class ReservationEvent(models.Model):
     """One transition. Written by a trigger on the reservation, append-only."""
 
     id = models.UUIDField(primary_key=True)
-    tenant_id = models.UUIDField(db_index=True)
-    reservation = models.ForeignKey(Reservation, on_delete=models.PROTECT, related_name="events")
+    tenant_id = models.UUIDField()
+    reservation = models.ForeignKey(Reservation, on_delete=models.PROTECT, related_name="events", db_index=False)
     version = models.PositiveIntegerField()
     from_state = models.CharField(max_length=20, blank=True)
     to_state = models.CharField(max_length=20, choices=ReservationState)
