@@ -27,8 +27,8 @@ class Lease(TenantRow):
     """
 
     owner = models.UUIDField(db_index=True)
-    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="leases")
-    node = models.ForeignKey(Node, on_delete=models.PROTECT, related_name="leases")
+    device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="leases", db_index=False)
+    node = models.ForeignKey(Node, on_delete=models.PROTECT, related_name="leases", db_index=False)
     state = models.CharField(max_length=16, choices=[(state.value, state.value) for state in LeaseState])
     share_permille = models.PositiveIntegerField()
     memory_mib = models.PositiveBigIntegerField()
@@ -95,6 +95,7 @@ class LeaseEvent(TenantRow):
 class LeaseOutage(TenantRow):
     """A silence of the node. Not delivered: from the later of the last counted window within authority, to recovery."""
 
+    tenant_id = models.UUIDField()
     lease = models.ForeignKey(Lease, on_delete=models.PROTECT, related_name="outages")
     silent_since = models.DateTimeField()
     authority_until = models.DateTimeField()

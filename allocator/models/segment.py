@@ -27,6 +27,7 @@ class Segment(TenantRow):
     the node, `slots` the memory slots of a card that is cut by its own hardware: no two live pieces share one.
     """
 
+    tenant_id = models.UUIDField()
     lease = models.ForeignKey(Lease, on_delete=models.PROTECT, related_name="segments")
     device = models.ForeignKey(Device, on_delete=models.PROTECT, related_name="segments", db_index=False)
     permille = models.PositiveIntegerField()

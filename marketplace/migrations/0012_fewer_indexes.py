@@ -8,6 +8,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 DROP = """
+DROP INDEX marketplace_placement_tenant_id_5ef6a50b;
 DROP INDEX marketplace_reservation_tenant_id_3f4c7c52;
 DROP INDEX marketplace_reservation_offer_id_4cb4d73b;
 DROP INDEX marketplace_reservation_price_id_505c6ca7;
@@ -27,6 +28,7 @@ class Migration(migrations.Migration):
         migrations.SeparateDatabaseAndState(
             database_operations=[migrations.RunSQL(DROP, reverse_sql=migrations.RunSQL.noop)],
             state_operations=[
+                migrations.AlterField("placement", "tenant_id", models.UUIDField()),
                 migrations.AlterField("reservation", "tenant_id", models.UUIDField()),
                 migrations.AlterField("reservation", "offer", _kept("marketplace.offer", null=True, blank=True)),
                 migrations.AlterField("reservation", "price", _kept("marketplace.price", null=True, blank=True)),

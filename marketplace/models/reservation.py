@@ -215,6 +215,7 @@ class Placement(TenantRow):
     notice of an eviction) delivered time costs nothing. `why` is the score that chose the device (see services/why.py).
     """
 
+    tenant_id = models.UUIDField()
     reservation = models.ForeignKey(Reservation, on_delete=models.PROTECT, related_name="placements")
     lease_id = models.UUIDField(unique=True)
     device_id = models.UUIDField()
