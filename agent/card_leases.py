@@ -147,4 +147,4 @@ class CardLeases:
 
 
 def _lease(record: SliceRecord) -> CardLease:
-    return CardLease(record.lease_id, record.memory_mib, record.share_permille, record.uid)
+    return CardLease(record.lease_id, record.memory_mib, record.share_permille, record.uid, record.slots)

@@ -164,6 +164,7 @@ class Keeper:
             share_permille=lease.slice.share_permille, compute_units=device.time_units, icd=device.icd,
             devices=device.nodes, ends_at_ns=reconcile.end_ns(lease),
             cpu_permille=self.config.card_cpu_permille if device.kind == DeviceKind.NVIDIA else None,
+            slots=None if lease.slots is None else (lease.slots.first, lease.slots.end),
         )  # fmt: skip
 
     def _free_uid(self) -> int:

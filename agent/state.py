@@ -16,7 +16,10 @@ ENDED_KEPT = 1000
 
 @dataclass(frozen=True, slots=True)
 class SliceRecord:
-    """One slice. `version` is the desired version that was applied (0: none yet); times are server nanoseconds."""
+    """One slice. `version` is the desired version that was applied (0: none yet); times are server nanoseconds.
+
+    `slots`: its place on a card that is cut, first and end.
+    """
 
     lease_id: str
     token: int
@@ -38,6 +41,7 @@ class SliceRecord:
     limits_short: bool = False
     cpu_permille: int | None = None
     card: SliceCard | None = None
+    slots: tuple[int, int] | None = None
 
     @property
     def spec(self) -> SliceSpec:
@@ -59,7 +63,8 @@ class SliceRecord:
     def from_json(cls, data: dict[str, Any]) -> Self:
         card = SliceCard.from_json(data["card"]) if data.get("card") else None
         devices = tuple(data["devices"])
-        return cls(**{**data, "state": LeaseState(data["state"]), "devices": devices, "card": card})
+        slots = tuple(data["slots"]) if data.get("slots") else None
+        return cls(**{**data, "state": LeaseState(data["state"]), "devices": devices, "card": card, "slots": slots})
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from allocator.services._snapshot import to_instant
 from vxpu.ids import encode
 from vxpu.slices import Slice
 from vxpu.states import LeaseState
-from vxpu.wire.node import Desired, DesiredLease, Hook
+from vxpu.wire.node import Desired, DesiredLease, Hook, Slots
 
 HORIZON = timedelta(seconds=60)
 ORDERED = frozenset({*ON_NODE, LeaseState.DRAINING})
@@ -101,6 +101,7 @@ def _order(
         starts_at=lease.starts_at,
         ends_at=lease.ends_at,
         hook=hook or _notice_hook(lease),
+        slots=None if size is None or size.slots is None else Slots(first=size.slots.lower, end=size.slots.upper),
     )
 
 

@@ -139,6 +139,33 @@ def test_a_full_card_and_too_large_a_lease_are_refused_and_leave_nothing(on_card
     assert (made, kept) == (2, ["lse_0", "lse_1"])
 
 
+def test_an_instance_lies_where_it_is_booked_or_waits(on_card: Callable[..., Any]) -> None:
+    """The places beside it are booked for others, so no other place will do, free as it may be."""
+
+    def story(mig: Mig, card: Device, shown: MigCard) -> Any:
+        mig.prepare(SMALL, card)  # of a server that names no place: at the end
+        last = shown.instances()[0].start
+        said = []
+        for lease in (
+            replace(SMALL, lease_id="lse_c", slots=(last, last + 1)),
+            replace(SMALL, lease_id="lse_d", slots=(1, 4)),
+        ):
+            with pytest.raises(CannotShare) as error:
+                mig.prepare(lease, card)
+            said.append(str(error.value))
+        mig.prepare(replace(SMALL, lease_id="lse_e", slots=(2, 3)), card)
+        mig.release("lse_a", card)
+        mig.prepare(replace(SMALL, lease_id="lse_c", slots=(last, last + 1)), card)
+        return last, said, sorted(one.start for one in shown.instances()), noted(mig)
+
+    last, said, starts, kept = on_card(story)
+    assert said == [
+        f"booked for this lease, but still another instance's: memory slot {last}",
+        "no MIG profile of this card that covers the lease lies on memory slots 1 to 3",
+    ]
+    assert (starts, kept) == ([2, last], ["lse_c", "lse_e"])
+
+
 def test_a_resize_stays_within_the_instance(on_card: Callable[..., Any]) -> None:
     def story(mig: Mig, card: Device, shown: MigCard) -> Any:
         mig.prepare(SMALL, card)

@@ -13,11 +13,12 @@ from allocator.models import Device, Lease, Segment
 from allocator.services.sweep import sweep
 from plumbing import db
 from tests.allocator.cut import CARD_MIB, cut_node
-from tests.allocator.factories import HOUR, NOON, TENANT, book, make_wish, release, resize
+from tests.allocator.factories import HOUR, NOON, TENANT, Node, book, make_wish, release, resize
 from tests.allocator.test_vector import ask_sql, refused_by
 from vxpu.market import LeaseView
 from vxpu.slices import Slice
 from vxpu.states import Isolation
+from vxpu.wire.node import Slots
 
 pytestmark = pytest.mark.usefixtures("system")
 SMALL: dict[str, Any] = {"memory_mib": 2000, "share_permille": 100}
@@ -38,6 +39,17 @@ def test_an_ask_gets_the_smallest_profile_and_its_start_is_in_the_books() -> Non
     ]
     assert [slots_of(one) for one in (small, double, third)] == [(6, 7), (4, 6), (0, 4)]
     assert sweep() == []
+
+
+def test_the_node_is_told_the_start_that_is_booked() -> None:
+    node = cut_node()
+    lease = book(make_wish(memory_mib=15_000, share_permille=100))
+    (told,) = node.sync(now=NOON).leases
+    assert told.slots == Slots(first=slots_of(lease)[0], end=slots_of(lease)[1])
+    assert "slots" in told.model_dump(mode="json")
+    shared = Node()
+    book(make_wish(device_id=shared.device_id()))
+    assert "slots" not in shared.sync(now=NOON).leases[0].model_dump(mode="json")
 
 
 def test_seven_of_the_smallest_and_the_eighth_is_told_why() -> None:

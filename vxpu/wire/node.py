@@ -32,10 +32,8 @@ MOST_MIB, MOST_UNITS = 2**40, 2**31 - 1
 OUTPUT_BASE64 = (OUTPUT_BYTES + 2) // 3 * 4
 
 
-def _without_absent(written: dict[str, Any], name: str) -> dict[str, Any]:
-    if written.get(name) is None:
-        written.pop(name, None)
-    return written
+def _without_absent(written: dict[str, Any], *names: str) -> dict[str, Any]:
+    return {name: value for name, value in written.items() if name not in names or value is not None}
 
 
 class Enrol(Strict):
@@ -184,8 +182,19 @@ class Hook(Lenient):
     deadline: AwareDatetime
 
 
+class Slots(Lenient):
+    """Memory slots of a card that its own hardware cuts: `first` and all before `end`, as its driver counts them."""
+
+    first: int = Field(ge=0)
+    end: int = Field(gt=0)
+
+
 class DesiredLease(Lenient):
-    """What a node should make true. `token` is the fencing token: a lower one than seen before is void."""
+    """What a node should make true. `token` is the fencing token: a lower one than seen before is void.
+
+    `slots` is the place that is booked on a cut card; a node makes the instance there or not at all, for the places
+    beside it are booked for others.
+    """
 
     lease_id: str
     token: int
@@ -196,10 +205,11 @@ class DesiredLease(Lenient):
     starts_at: AwareDatetime
     ends_at: AwareDatetime | None
     hook: Hook | None = None
+    slots: Slots | None = None
 
     @model_serializer(mode="wrap")
     def _leave_out_what_is_not_there(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        return _without_absent(write(self), "hook")
+        return _without_absent(write(self), "hook", "slots")
 
 
 class Desired(Lenient):

@@ -102,17 +102,27 @@ class Mig:
     def _choose(
         self, lease: CardLease, card: Device, mig: MigCard, profiles: list[Profile], instances: list[Instance]
     ) -> tuple[Profile, int, int]:
-        """The smallest shape that covers the lease, at its first place that nothing overlaps or has been promised."""
+        """The smallest shape that covers the lease, where it is booked; without word of that, at its first place that
+        nothing overlaps or has been promised. A booked place that is still another's is waited for."""
         covering = [profile for profile in profiles if _covers(profile, lease, _whole(profiles))]
         if not covering:
             raise CannotShare(f"no MIG profile of this card covers {lease.memory_mib} MiB and "
                               f"{lease.share_permille} permille")  # fmt: skip
         taken = [(instance.start, instance.size) for instance in instances]
         taken += [(note.values["start"], note.values["size"]) for note in self._notes.all() if note.key == card.key]
-        for profile in covering:
-            for start, size in reversed(mig.starts(profile)):  # from the end: the largest shapes begin at 0
-                if all(start + size <= other or other + length <= start for other, length in taken):
-                    return profile, start, size
+        places = [
+            (profile, start, size)
+            for profile in covering
+            for start, size in reversed(mig.starts(profile))  # from the end: the largest shapes begin at 0
+            if lease.slots is None or lease.slots == (start, start + size)
+        ]
+        if lease.slots is not None and not places:
+            raise CannotShare(f"no MIG profile of this card that covers the lease lies on {_words(lease.slots)}")
+        for profile, start, size in places:
+            if all(start + size <= other or other + length <= start for other, length in taken):
+                return profile, start, size
+        if lease.slots is not None:
+            raise CannotShare(f"booked for this lease, but still another instance's: {_words(lease.slots)}")
         raise CannotShare("no place is left on the card for an instance of that size")
 
     def _grant(self, lease: CardLease, card: Device, instance: Instance) -> Grant:
@@ -129,6 +139,11 @@ class Mig:
             Isolation.MIG, detail, nodes=(*card.nodes, *caps), share_permille=share,
             environment={"CUDA_VISIBLE_DEVICES": instance.uuid, "NVIDIA_VISIBLE_DEVICES": instance.uuid},
         )  # fmt: skip
+
+
+def _words(slots: tuple[int, int]) -> str:
+    first, end = slots
+    return f"memory slot {first}" if end == first + 1 else f"memory slots {first} to {end - 1}"
 
 
 def _whole(profiles: list[Profile]) -> int:

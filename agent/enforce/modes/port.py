@@ -38,12 +38,13 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class CardLease:
-    """A lease as a mode needs it. `uid` runs its programs."""
+    """A lease as a mode needs it. `uid` runs its programs; `slots` (first, end) is its place on a card that is cut."""
 
     lease_id: str
     memory_mib: int
     share_permille: int
     uid: int = 0
+    slots: tuple[int, int] | None = None
 
     def is_whole(self, card: Device) -> bool:
         return self.share_permille >= WHOLE_PERMILLE and self.memory_mib >= card.capacity_mib
