@@ -6,12 +6,10 @@ constraint; a property compares them.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
-from uuid import UUID
 
-from allocator.engine.fleet import Ask, Card, Fleet, Machine, Taken, host_peak, peak
+from allocator.engine.fleet import Ask, Card, Machine, Taken, host_peak, peak
 from allocator.engine.mig import choose, mask_of
 
 # In the order in which they are looked at: a device is counted at the first that it fails.
@@ -156,27 +154,3 @@ def change_refusal(card: Card, ask: Ask, *, longer_from: int | None = None) -> s
     if is_larger(card, ask):
         return "larger_than_device"
     return _load_refusal(card, ask, ask.starts, ask.ends)
-
-
-def nodes_of(fleet: Fleet) -> Iterator[tuple[Machine, list[Card]]]:
-    """Each node with its cards, by ids."""
-    cards: dict[UUID, list[Card]] = defaultdict(list)
-    for card in fleet.cards:
-        cards[card.node_id].append(card)
-    for machine in fleet.machines:
-        yield machine, cards[machine.node_id]
-
-
-def constraint_counts(fleet: Fleet, ask: Ask) -> dict[str, int]:
-    """How many devices each constraint ruled out, by name in order. `view.View.counts` is the same for a large fleet.
-
-    `not_together`: they would do, but their node has too few of them. An ask of no device counts nodes.
-    """
-    counted: Counter[str] = Counter()
-    for machine, cards in nodes_of(fleet):
-        found = [refusal(card, ask, machine) for card in cards] if ask.devices else [node_refusal(machine, ask)]
-        fitting = found.count(None)
-        counted.update(name for name in found if name is not None)
-        if 0 < fitting < ask.devices:
-            counted["not_together"] += fitting
-    return dict(sorted(counted.items()))

@@ -1,4 +1,4 @@
-"""A no with its ways: when would it fit, and what size would. Card by card; `ways` is the same for a large fleet."""
+"""When one node would take an ask, and the smaller sizes that one card would: what `ways` asks of a few."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import NamedTuple
 from uuid import UUID
 
 from allocator.engine import fit
-from allocator.engine.fit import Room, Size, host_refusal, moment_refusal, nodes_of, refusal
-from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, Machine
+from allocator.engine.fit import Room, Size, host_refusal, moment_refusal
+from allocator.engine.fleet import FOREVER, Ask, Card, Machine
 from allocator.engine.mig import choose
 
 NEAREST = 3
@@ -34,16 +34,6 @@ def next_free(card: Card, ask: Ask, machine: Machine | None = None) -> int | Non
     return None if later is None else later.starts
 
 
-def earliest(fleet: Fleet, ask: Ask) -> Later | None:
-    """The soonest start over the fleet; ties go to the first card. For several devices the first of those together."""
-    best: Later | None = None
-    for machine, cards in nodes_of(fleet):
-        found = node_next_free(machine, cards, ask, FOREVER if best is None else best.starts)
-        if found is not None and (best is None or soonness(found) < soonness(best)):
-            best = found
-    return best
-
-
 def soonness(later: Later) -> tuple[int, UUID]:
     return later.starts, later.card.device_id
 
@@ -65,33 +55,6 @@ def node_next_free(machine: Machine | None, cards: Sequence[Card], ask: Ask, lat
         if len(fitting) >= max(ask.devices, 1):
             return Later(start, fitting[0])
     return None
-
-
-def largest_free(fleet: Fleet, ask: Ask) -> Size | None:
-    """The largest piece that one card of the ask's sort has free over its period: compute first, then memory."""
-    small = replace(ask, permille=1, mib=1, whole=False, devices=1)
-    found: list[Size] = []
-    for machine, cards in nodes_of(fleet):
-        found += [Size(*free_of(card, ask)) for card in cards if refusal(card, small, machine) is None]
-    return max(found, default=None)
-
-
-def nearest_sizes(fleet: Fleet, ask: Ask) -> list[tuple[Size, Card]]:
-    """Up to three smaller sizes that fit for the wished period, the nearest first; none for several devices.
-
-    Of each card the wish cut to what is left, and the wish shrunk with its proportion kept.
-    """
-    if not ask.is_possible or ask.devices != 1 or ask.mib == 0:
-        return []
-    found: dict[Size, Card] = {}
-    small = replace(ask, permille=1, mib=1, whole=False)
-    for machine, cards in nodes_of(fleet):
-        for card in cards:
-            if refusal(card, small, machine) is None:
-                for size in smaller(free_of(card, ask), ask):
-                    found.setdefault(size, card)
-    order = sorted(found, key=lambda size: (-likeness(size, ask), -size.permille, -size.mib, found[size].device_id))
-    return [(size, found[size]) for size in order[:NEAREST]]
 
 
 def free_of(card: Card, ask: Ask) -> Room:

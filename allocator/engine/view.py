@@ -185,7 +185,7 @@ class View:
         return found
 
     def counts(self, ask: Ask) -> dict[str, int]:
-        """How many devices each constraint ruled out, as `fit.constraint_counts` says it; of no device: nodes."""
+        """How many devices each constraint ruled out, by name in order; of no device: nodes."""
         if ask.devices:
             codes = self.refusals(ask).ravel()
         else:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -17,7 +17,7 @@ DROP INDEX allocator_segment_tenant_id_59e0f5b5;
 """
 
 
-def _kept(to: str, name: str) -> models.Field:
+def _kept(to: str, name: str) -> models.ForeignKey[Any, Any]:
     return models.ForeignKey(
         to=to, on_delete=django.db.models.deletion.PROTECT, db_index=False, related_name=name
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import django.db.models.deletion
 from django.db import migrations, models
@@ -18,7 +18,7 @@ DROP INDEX marketplace_reservation_event_reservation_id_bcbf884d;
 """
 
 
-def _kept(to: str, **more: object) -> models.Field:
+def _kept(to: str, **more: Any) -> models.ForeignKey[Any, Any]:
     return models.ForeignKey(to=to, on_delete=django.db.models.deletion.PROTECT, db_index=False, **more)
 
 

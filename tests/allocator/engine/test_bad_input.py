@@ -8,13 +8,12 @@ from uuid import UUID
 import pytest
 
 from allocator.engine.draft import Draft, NotPlaced
-from allocator.engine.fit import constraint_counts
 from allocator.engine.fleet import Ask, Fleet, Machine
 from allocator.engine.gang import Together, place_gang
-from allocator.engine.later import earliest, largest_free, nearest_sizes
 from allocator.engine.policies import POLICIES
 from allocator.engine.score import rank
 from allocator.engine.search import Ranker
+from tests.allocator.engine.by_card import constraint_counts, earliest, largest_free, nearest_sizes
 from tests.allocator.engine.strategies import make_ask, make_card, make_fleet
 
 HALF = make_ask(permille=500, mib=50)

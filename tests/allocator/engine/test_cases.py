@@ -9,10 +9,11 @@ from uuid import UUID
 import pytest
 
 from allocator.engine.draft import Draft, NotPlaced
-from allocator.engine.fit import constraint_counts, refusal
+from allocator.engine.fit import refusal
 from allocator.engine.fleet import Fleet
-from allocator.engine.later import earliest, nearest_sizes, next_free
+from allocator.engine.later import next_free
 from allocator.engine.score import UnknownPolicy, rank
+from tests.allocator.engine.by_card import constraint_counts, earliest, nearest_sizes
 from tests.allocator.engine.strategies import make_ask, make_card, make_fleet
 
 ONE = UUID(int=1)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from allocator.engine.draft import Draft
 from allocator.engine.fleet import FOREVER, Ask, Card, Fleet, Taken, peak
 from allocator.engine.gang import Together
-from allocator.engine.later import earliest
 from allocator.engine.lineup import Waiting, _Line, line_up, moved
 from allocator.engine.waiting_time import Guesses, quantile, replay
+from tests.allocator.engine.by_card import earliest
 
 NONE = Guesses({}, {})
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from allocator.engine.draft import Draft, NotPlaced
 from allocator.engine.fit import refusal
 from allocator.engine.fleet import Fleet
-from allocator.engine.later import largest_free
 from allocator.engine.mig import MigLayout, Slots, choose, layout_of, mask_of, places_left
 from allocator.engine.score import rank
+from tests.allocator.engine.by_card import largest_free
 from tests.allocator.engine.strategies import make_ask, make_card
 
 CARD = UUID(int=1)

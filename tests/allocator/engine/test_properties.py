@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from allocator.engine.draft import Draft, NotPlaced
-from allocator.engine.fit import constraint_counts, refusal
+from allocator.engine.fit import refusal
 from allocator.engine.fleet import FOREVER, Ask, Fleet, Taken
-from allocator.engine.later import earliest, nearest_sizes, next_free
+from allocator.engine.later import next_free
 from allocator.engine.score import rank
+from tests.allocator.engine.by_card import constraint_counts, earliest, nearest_sizes
 from tests.allocator.engine.strategies import asks, fits_by_hand, instants, make_fleet, usage_at
 
 orders = st.lists(st.tuples(asks(), st.integers(0, 1)), max_size=14)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from allocator.engine import ways
 from allocator.engine.calendar import free_spans
 from allocator.engine.draft import Draft, NotPlaced
-from allocator.engine.fit import CONSTRAINTS, constraint_counts, host_refusal, refusal
+from allocator.engine.fit import CONSTRAINTS, host_refusal, refusal
 from allocator.engine.fleet import FOREVER, Ask, Fleet
-from allocator.engine.later import earliest, largest_free, nearest_sizes, next_free
+from allocator.engine.later import next_free
 from allocator.engine.view import View
+from tests.allocator.engine.by_card import constraint_counts, earliest, largest_free, nearest_sizes
 from tests.allocator.engine.strategies import SPAN
 from tests.allocator.engine.worlds import (
     fill,
