@@ -11,6 +11,7 @@ from marketplace import locks
 from marketplace.models import Reservation, ReservationState
 from marketplace.services import gang_fail_over
 from marketplace.services._booking import book_lease, replace_placement
+from marketplace.services._quota import lock_quotas
 from marketplace.services._relocation import is_wanted, wish_from_now
 from marketplace.services._transition import SYSTEM, move
 from marketplace.services.news import tell
@@ -41,6 +42,11 @@ def _move_gang_on(reservation_id: UUID, gang_id: UUID, *, now: datetime) -> bool
 
 @db.transaction
 def _move_on(*, reservation_id: UUID, now: datetime) -> bool:
+    seen = Reservation.objects.get(pk=reservation_id)
+    if seen.state != S.MOVING:
+        return False
+    # The other device may be a larger one, which the quota has to allow: its rows come before the reservation.
+    lock_quotas(tenant_id=seen.tenant_id)
     row = locks.lock_reservation(reservation_id=reservation_id)
     if row.state != S.MOVING or row.lease_id is None or allocator.get_lease(lease_id=row.lease_id).is_live:
         return False

@@ -27,7 +27,7 @@ from allocator.engine.view import View, at
 # The one set of weights, in thousandths.
 STRANDED = 1300
 TIGHT = 200
-GROUP = 30
+GROUP = 20
 SCARCE = 1300
 # The unit in which places differ, in thousandths of a device.
 TIE = 50
