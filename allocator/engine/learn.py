@@ -76,7 +76,6 @@ def _mean_table(weights: Mapping[int, float]) -> Floats:
     sizes, demand = list(demand_of), np.array(list(demand_of.values()))
     mean[:] = 0.0
     rng = np.random.default_rng(1)
-    mean[:] = 0.0
     for _ in range(PROGRAMMES):
         shaken = demand * rng.lognormal(0.0, SHAKE, len(demand))
         solved = linprog(-shaken, A_ub=patterns, b_ub=np.ones(patterns.shape[0]), method="highs-ds")

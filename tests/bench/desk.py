@@ -19,8 +19,8 @@ from allocator.engine.policies.fragmentation import Fragmentation
 from allocator.engine.search import Found, Ranker
 
 OWNER = UUID(int=1)
-HALF_LIFE = 4_000
-RELEARN_EVERY = 1_000
+HALF_LIFE = 1_500
+RELEARN_EVERY = 250
 
 Make = Callable[[Mix, Supply], Policy]
 
