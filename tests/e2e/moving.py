@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 from config.demo.cast import Tenant
@@ -104,11 +106,13 @@ class Trip:
         return wait_until(lambda: self.row, done, what=what, timeout_s=40)
 
     def start_program(self) -> Guest:
-        """In the lease that the reservation has now, by that node's door."""
+        """In the lease that the reservation has now, by that node's door, which may be coming back just now."""
         lease = self.lease
+        door = self.home(lease["node"]).socket
+        wait_until(lambda: _answers(door), bool, what="the agent answers", timeout_s=40)
         guest = Guest.start(
             "resumable", "--store", f"http://127.0.0.1:{self.shelf.server_port}", lease=lease["id"],
-            token=self.tenant.member.token, site=self.stack.urls["web"], socket=self.home(lease["node"]).socket,
+            token=self.tenant.member.token, site=self.stack.urls["web"], socket=door,
         )  # fmt: skip
         self.guests.append(guest)
         guest.wait_steady()
@@ -135,6 +139,11 @@ class Trip:
             guest.stop()
         self.tenant.member.post(f"reservations/{self.reservation}/release")
         self.await_row(lambda row: row["lease"]["state"] in ("gone", "lost"), what="it is over")
+
+
+def _answers(door: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex(str(door)) == 0
 
 
 def seconds(text: str) -> int:
