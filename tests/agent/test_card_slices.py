@@ -88,11 +88,13 @@ def test_a_whole_card_is_nobodys_to_limit_and_is_metered_all_the_same(tmp_path: 
         assert report is not None
         assert report.isolation == "exclusive"
         assert node.limits("lse_a").flags == shm.FLAG_INERT
+        began = time.monotonic()
         node.client("lse_a", 1500, spin_ns=2_000_000_000)  # nothing is kept back for contexts
         time.sleep(3)
+        most = 1000 * (time.monotonic() - began)  # on a busy machine its two seconds last longer
         settle(node.agent)
         events = [event.data for event in node.agent.peer.events.values() if event.subject == "lse_a"]
-        assert 1_500 <= sum(event.used_permille_s or 0 for event in events) <= 2_600
+        assert 1_500 <= sum(event.used_permille_s or 0 for event in events) <= most
         assert max(event.peak_mib or 0 for event in events) >= 1800
 
 
