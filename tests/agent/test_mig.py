@@ -17,7 +17,9 @@ from agent.devices.nvidia import NvidiaPort
 from agent.devices.port import Device
 from agent.enforce.modes.mig import Mig
 from agent.enforce.modes.port import CannotShare, CardLease, Operator
+from agent.state import State
 from tests.agent.cards import Cards, build_fake
+from tests.agent.test_samples import RECORD
 from vxpu.states import Isolation
 from vxpu.wire.node import MigState
 
@@ -304,3 +306,11 @@ def test_the_nodes_of_an_instance_come_from_the_drivers_list(tmp_path: Path) -> 
     instance = Instance(id=1, profile_id=19, start=0, size=1, compute_id=0, uuid="MIG-1")
     assert cap_nodes(0, instance, minors=listed) == ("nvidia-caps/nvidia-cap12", "nvidia-caps/nvidia-cap13")
     assert cap_nodes(0, instance, minors=tmp_path / "absent") == ()
+
+
+def test_a_slice_keeps_its_place_through_a_restart_of_the_agent(tmp_path: Path) -> None:
+    state = State(tmp_path / "state.json")
+    state.put(replace(RECORD, slots=(4, 6)))
+    state.put(replace(RECORD, lease_id="lse_of_before"))
+    found = State.load(tmp_path / "state.json").slices
+    assert (found[RECORD.lease_id].slots, found["lse_of_before"].slots) == ((4, 6), None)

@@ -27,7 +27,8 @@ STICKS_OUT = """async () => {
     if (root.scrollWidth <= root.clientWidth + 1) return null;
     const out = [...document.querySelectorAll('body *')]
         .filter((one) => one.getBoundingClientRect().right > root.clientWidth + 1);
-    return out.slice(0, 8).map((one) => `${one.tagName} ${one.className} ${one.textContent}`.slice(0, 120));
+    const named = out.slice(0, 8).map((one) => `${one.tagName} ${one.className} ${one.textContent}`.slice(0, 120));
+    return [`${root.scrollWidth} px wide`, ...named];
 }"""
 MOVING = """() => [...document.querySelectorAll('*')].filter((one) => {
     const style = getComputedStyle(one);
