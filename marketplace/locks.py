@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 from uuid import UUID
 
 from django.db import connection
+from django.db.models import Q, QuerySet
 
 from marketplace.errors import QuotaMoved
 from marketplace.models import EVERYWHERE, Cohort, Quota, Reach, Reservation
-from plumbing.db import among, transaction_required
+from plumbing.db import transaction_required
 from plumbing.errors import NotFound
 from plumbing.rowsec import system_scope
 
@@ -78,9 +80,23 @@ def lock_reservations(*, reservation_ids: Collection[UUID]) -> list[Reservation]
 def lock_unchanged(*, seen: Collection[Reservation]) -> set[UUID]:
     """Locks these rows by ascending id, and tells which of them are still as they were read in all that a booking
     depends on."""
-    rows = EVERYWHERE.rows().select_for_update(no_key=True).filter(pk__in=among(row.pk for row in seen))
-    found = {row_id: tuple(values) for row_id, *values in rows.order_by("pk").values_list("pk", *_BOOKED)}
-    return {row.pk for row in seen if found.get(row.pk) == tuple(getattr(row, name) for name in _BOOKED)}
+    rows = EVERYWHERE.rows().select_for_update(no_key=True).filter(pk__among=[row.pk for row in seen])
+    found = _booked(rows.order_by("pk"))
+    return {row.pk for row in seen if found.get(row.pk) == booked_of(row)}
+
+
+def read_booked(which: Q) -> dict[UUID, tuple[Any, ...]]:
+    """`booked_of` the rows as they are now, by id, by purchase; nothing is locked."""
+    return _booked(EVERYWHERE.rows().filter(which).order_by("created_at", "pk"))
+
+
+def booked_of(row: Reservation) -> tuple[Any, ...]:
+    """All of a row that a booking depends on and that may change."""
+    return tuple(getattr(row, name) for name in _BOOKED)
+
+
+def _booked(rows: QuerySet[Reservation]) -> dict[UUID, tuple[Any, ...]]:
+    return {row_id: tuple(values) for row_id, *values in rows.values_list("pk", *_BOOKED)}
 
 
 @transaction_required

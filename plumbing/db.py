@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import ParamSpec, TypeVar
-from uuid import UUID
+from typing import Any, ParamSpec, TypeVar
 
 from django.db import connection
 from django.db import transaction as django_transaction
-from django.db.models.expressions import RawSQL
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Lookup, UUIDField
+from django.db.models.sql.compiler import SQLCompiler
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -87,6 +88,14 @@ def savepoint() -> django_transaction.Atomic:
     return django_transaction.atomic(durable=False)
 
 
-def among(ids: Iterable[UUID]) -> RawSQL:
-    """For `__in` with hundreds of ids: one array, not a parameter each."""
-    return RawSQL("SELECT unnest(%s::uuid[])", [f"{{{','.join(map(str, ids))}}}"])
+@UUIDField.register_lookup
+class Among(Lookup):  # type: ignore[type-arg]  # it takes no argument at run time
+    """``pk__among=ids``: for hundreds of them. One array and not a parameter each, and the index finds each: of
+    ``IN (SELECT unnest(...))`` the planner may make a comparison of all rows with all ids."""
+
+    lookup_name = "among"
+    prepare_rhs = False
+
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+        column, params = self.process_lhs(compiler, connection)
+        return f"{column} = ANY(%s::uuid[])", [*params, f"{{{','.join(map(str, self.rhs))}}}"]

@@ -111,20 +111,32 @@ class Draft:
         found = []
         for column in columns:
             card = self.layout.cards[row][column]
-            size = asked_size(card, ask)
-            taken = Taken(
-                lease_id=lease_id, starts=ask.starts, ends=ask.ends, permille=size.permille, mib=size.mib,
-                whole=ask.whole, copy_permille=card.copy_permille if ask.whole else ask.copy_permille,
-                slots=None if card.mig is None else self._slots(row, column, ask),
-            )  # fmt: skip
-            self._apply(Step(placed=True, place_id=card.device_id, taken=taken))
-            found.append(taken)
+            slots = None if card.mig is None else self._slots(row, column, ask)
+            found.append(self._take_device(card, ask, slots, lease_id))
+        self._take_host(self.layout.machines[row].node_id, ask, lease_id)
+        return found
+
+    def keep(self, device_id: UUID, ask: Ask, slots: Slots | None, *, lease_id: UUID) -> None:
+        """The ask has this place already, these slots of a cut card. Not checked again."""
+        row, column = self.layout.place_of[device_id]
+        self._take_device(self.layout.cards[row][column], ask, slots, lease_id)
+        self._take_host(self.layout.machines[row].node_id, ask, lease_id)
+
+    def _take_device(self, card: Card, ask: Ask, slots: Slots | None, lease_id: UUID) -> Taken:
+        size = asked_size(card, ask)
+        taken = Taken(
+            lease_id=lease_id, starts=ask.starts, ends=ask.ends, permille=size.permille, mib=size.mib, whole=ask.whole,
+            copy_permille=card.copy_permille if ask.whole else ask.copy_permille, slots=slots,
+        )  # fmt: skip
+        self._apply(Step(placed=True, place_id=card.device_id, taken=taken))
+        return taken
+
+    def _take_host(self, node_id: UUID, ask: Ask, lease_id: UUID) -> None:
         if ask.cores_milli or ask.host_mib:
             host = HostTaken(
                 lease_id=lease_id, starts=ask.starts, ends=ask.ends, cores_milli=ask.cores_milli, mib=ask.host_mib
             )
-            self._apply(Step(placed=True, place_id=self.layout.machines[row].node_id, taken=host))
-        return found
+            self._apply(Step(placed=True, place_id=node_id, taken=host))
 
     def _slots(self, row: int, column: int, ask: Ask) -> Slots | None:
         """A whole-device lease has none: it has the card."""

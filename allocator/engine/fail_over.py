@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import NamedTuple
 from uuid import UUID
 
@@ -45,19 +46,34 @@ class Spot(NamedTuple):
     standby: bool
 
 
-def place_all(draft: Draft, needs: Iterable[Need]) -> dict[UUID, Spot]:
+class _Given(NamedTuple):
+    """What is settled before the search: see `place_all`."""
+
+    kept: Mapping[UUID, Spot]
+    leaving: Collection[UUID]
+    standby: bool
+
+
+def place_all(
+    draft: Draft,
+    needs: Iterable[Need],
+    *,
+    kept: Mapping[UUID, Spot] = MappingProxyType({}),
+    leaving: Collection[UUID] = (),
+) -> dict[UUID, Spot]:
     """A spot for each key that has one; all of them together fit, and the draft has them. Deterministic.
 
     Whole devices come before slices, larger slices before smaller ones, and among equals who stands first in `needs`.
-    What stands by is filled before anything else.
+    What stands by is filled before anything else. Who has a spot in `kept` keeps it; no other is on a node of
+    `leaving`.
     """
     waiting = in_order([need for need in needs if need.parts], draft)
     found: dict[UUID, Spot] = {}
     reserve = _standing_by(draft)
     if reserve.cards and waiting:
-        found = _fill(Draft.of(reserve), waiting, standby=True)
+        found = _fill(Draft.of(reserve), waiting, _Given(kept, leaving, standby=True))
         waiting = [need for need in waiting if need.key not in found]
-    return found | _fill(draft, waiting, standby=False)
+    return found | _fill(draft, waiting, _Given(kept, leaving, standby=False))
 
 
 def in_order(needs: Sequence[Need], draft: Draft) -> list[Need]:
@@ -73,11 +89,13 @@ def _standing_by(draft: Draft) -> Fleet:
     return Fleet.of(cards, [draft.machine(node_id) for node_id in {card.node_id for card in cards}])
 
 
-def _fill(draft: Draft, needs: Iterable[Need], *, standby: bool) -> dict[UUID, Spot]:
-    search = _Search(draft, standby=standby)
-    found: dict[UUID, Spot] = {}
+def _fill(draft: Draft, needs: Sequence[Need], given: _Given) -> dict[UUID, Spot]:
+    found = _take_kept(draft, needs, given)
+    search = _Search(draft, given)
     left = []
     for need in needs:
+        if need.key in found:
+            continue
         spot = search.take(need, window_of(need.ask))
         if spot is None:
             left.append(need)
@@ -95,6 +113,17 @@ def _fill(draft: Draft, needs: Iterable[Need], *, standby: bool) -> dict[UUID, S
     return found
 
 
+def _take_kept(draft: Draft, needs: Iterable[Need], given: _Given) -> dict[UUID, Spot]:
+    """Before anything is looked for. One whose device is not there any more has no spot."""
+    found = {}
+    for need in needs:
+        spot = given.kept.get(need.key)
+        if spot is not None and spot.standby == given.standby and spot.device_id in draft.layout.place_of:
+            draft.keep(spot.device_id, need.ask, spot.slots, lease_id=need.key)
+            found[need.key] = spot
+    return found
+
+
 def window_of(ask: Ask) -> tuple[int, int]:
     """The ask's own start, and the first horizon after it that covers its end."""
     ends = next((ask.starts + horizon for horizon in _HORIZONS if ask.ends <= ask.starts + horizon), FOREVER)
@@ -104,9 +133,11 @@ def window_of(ask: Ask) -> tuple[int, int]:
 class _Search:
     """One draft with a ranker for each window and policy."""
 
-    def __init__(self, draft: Draft, *, standby: bool) -> None:
+    def __init__(self, draft: Draft, given: _Given) -> None:
         self._draft = draft
-        self._standby = standby
+        self._standby = given.standby
+        rows = draft.layout.row_of
+        self._without = [rows[node_id] for node_id in given.leaving if node_id in rows]
         self._rankers: dict[tuple[int, int, int], Ranker] = {}
 
     def take(self, need: Need, window: tuple[int, int]) -> Spot | None:
@@ -118,7 +149,7 @@ class _Search:
         ranker = self._rankers.get(by)
         if ranker is None:
             ranker = self._rankers[by] = Ranker(view, policy)
-        found = ranker.best(ask)
+        found = ranker.best(ask, without=self._without)
         if found is None:
             return None
         row, (column,) = found.row, found.columns

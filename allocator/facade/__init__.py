@@ -29,7 +29,9 @@ from allocator.facade.lost import (
     find_places,
     find_words,
     hand_over_standby,
+    list_leaving,
     list_lost,
+    look_ahead,
     watch_nodes,
 )
 from allocator.facade.moves import (
@@ -95,8 +97,8 @@ __all__ = [
     "find_victims", "find_words", "fleet_size", "get_device", "get_devices", "get_lease", "get_move", "give_notice",
     "hand_over_standby", "health_score", "is_room_made", "is_room_made_anywhere", "is_spare", "issue_lease_token",
     "let_moves_go_over", "line_up",
-    "list_calendar", "list_choices", "list_devices", "list_lease_news", "list_leases", "list_lost",
-    "list_maintenance", "list_moves", "list_moves_to_switch", "list_node_events", "list_rooms", "metered_phases",
+    "list_calendar", "list_choices", "list_devices", "list_lease_news", "list_leases", "list_leaving",
+    "list_lost", "look_ahead", "list_maintenance", "list_moves", "list_moves_to_switch", "list_node_events", "list_rooms", "metered_phases",
     "outlook", "policy_names", "propose", "propose_gang", "release", "resize", "room_failed_since", "set_end",
     "start_room", "switch_move", "take_dirty_hours", "throttled_permille", "unread_spans", "usage_report",
     "used_permille_s", "watch_nodes", "withdraw_notice",

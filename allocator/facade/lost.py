@@ -12,6 +12,7 @@ from allocator.facade.scope import whole_fleet
 from allocator.selectors import devices
 from allocator.selectors import leases as lease_rows
 from allocator.services import fail_over, place_many, standby, watch
+from allocator.services.watch import Leaving
 from vxpu.market import Claim, DeviceView, DeviceWords, Wish
 
 
@@ -21,11 +22,22 @@ def watch_nodes(*, now: datetime) -> int:
 
     Returns how many leases were given up: they are LOST, and their owners should `find_places` and `book_all`.
     """
-    watch.mark_unreachable(now=now)
-    given_up = fail_over.give_up(now=now)
+    given_up = fail_over.watch_nodes(now=now)
     if not given_up:
         place_many.keep_ready(now=now)
     return given_up
+
+
+@whole_fleet
+def list_leaving(*, now: datetime) -> Leaving:
+    """Nodes that are about to be given up, and whose leases would be lost with them."""
+    return watch.list_leaving(now=now)
+
+
+@whole_fleet
+def look_ahead(*, wishes: Mapping[UUID, Wish], leaving: Collection[UUID], now: datetime) -> None:
+    """What `find_places` may soon be asked for, for what runs on the nodes `leaving`: this process remembers it."""
+    place_many.look_ahead(wishes=wishes, leaving=leaving, now=now)
 
 
 @whole_fleet

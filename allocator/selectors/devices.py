@@ -11,7 +11,6 @@ from psycopg.types.range import TimestamptzRange
 
 from allocator.models import Device, DeviceReading, Lease, NodeKey, Segment
 from allocator.models.lease import LIVE
-from plumbing.db import among
 from plumbing.errors import NotFound
 from vxpu.market import DeviceView, DeviceWords
 from vxpu.states import DeviceKind, Isolation
@@ -70,7 +69,7 @@ def find_devices(*, device_ids: Collection[UUID]) -> dict[UUID, DeviceView]:
 
 def find_words(*, device_ids: Collection[UUID]) -> dict[UUID, DeviceWords]:
     """By id."""
-    found = Device.objects.filter(pk__in=among(device_ids)).values_list("pk", *DeviceWords._fields)
+    found = Device.objects.filter(pk__among=device_ids).values_list("pk", *DeviceWords._fields)
     return {device_id: DeviceWords(*words) for device_id, *words in found}
 
 

@@ -63,10 +63,11 @@ class _Pieces(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What a look shows."""
+    """What a look shows; `snapshot` is of the database: see `changed_since`."""
 
     draft: Draft
     rules: Rules
+    snapshot: str
 
 
 class Picture:
@@ -103,7 +104,7 @@ class Picture:
             try:
                 for lease_id in self._lapsed(to_instant(now)):
                     draft.remove(lease_id)
-                yield Seen(draft, self._rules)
+                yield Seen(draft, self._rules, self._snapshot)
             finally:
                 draft.forget()
 
@@ -162,7 +163,7 @@ class Picture:
             cursor.execute(_NEWS, told)
             rows = cursor.fetchall()
         snapshot, own = rows[0][:2]
-        if _end_of(snapshot) < _end_of(self._snapshot) or any(row[4] is not None and row[2] is None for row in rows):
+        if _is_all_new(rows, since=self._snapshot):
             self._read_all(now)
             return
         devices, nodes = self._again, self._again_nodes
@@ -233,6 +234,31 @@ class Picture:
     def _lapsed(self, now: int) -> list[UUID]:
         holds = (hold for device_id in self._held for hold in self._pieces[device_id].holds.items())
         return [lease_id for lease_id, until in holds if until <= now]
+
+
+class Changed(NamedTuple):
+    """Nodes and devices that are, or may be, another way now."""
+
+    nodes: set[UUID]
+    devices: set[UUID]
+
+
+def changed_since(snapshot: str) -> Changed | None:
+    """What a look of this snapshot may not have shown as it is; None is everything. Writes and locks nothing."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NEWS, {"last": snapshot, "doubtful": None, "oldest": None})
+        rows = cursor.fetchall()
+    if _is_all_new(rows, since=snapshot):
+        return None
+    return Changed(
+        {node_id for _, _, node_id, device_id, _ in rows if device_id is None and node_id is not None},
+        {device_id for _, _, _, device_id, _ in rows if device_id is not None},
+    )
+
+
+def _is_all_new(rows: Sequence[tuple[Any, ...]], *, since: str) -> bool:
+    """By rows of `_NEWS`: a change that names no node, or a database that has gone back."""
+    return _end_of(rows[0][0]) < _end_of(since) or any(row[4] is not None and row[2] is None for row in rows)
 
 
 def _end_of(snapshot: str) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,13 +12,13 @@ from django.conf import settings
 from django.db import connection
 from django.db.models import Q
 
-from allocator.events import LeasesLost
+from allocator.events import LeasesLost, LeasesUnreachable
 from allocator.models import Lease, Node
 from allocator.models.node import NodeState
-from allocator.services import self_fence
-from allocator.services._dirty import bucket_of
+from allocator.services import self_fence, watch
 from allocator.services._node_note import note_nodes
 from plumbing import db, outbox
+from plumbing.db import transaction_required
 from vxpu.states import LeaseState
 
 log = logging.getLogger(__name__)
@@ -27,29 +27,21 @@ log = logging.getLogger(__name__)
 AT_ONCE = 40
 REASON = "node_lost"
 
-# All leases of silent nodes in two statements, locked by id; a lease moves once a statement. First those that no node
-# was told of are unreachable too.
-_UNREACHABLE = """
-WITH due AS MATERIALIZED (
-    SELECT id, tenant_id FROM allocator_lease
-     WHERE node_id = ANY (%(nodes)s) AND state = 'assigned' AND offered_at IS NULL AND starts_at <= %(now)s
-       AND NOT pinned
-     ORDER BY id FOR NO KEY UPDATE
-), moved AS (
-    UPDATE allocator_lease l SET state = 'unreachable', version = version + 1 FROM due WHERE l.id = due.id
-)
-INSERT INTO allocator_leaseevent (id, tenant_id, created_at, lease_id, from_state, to_state, actor, reason, at)
-SELECT gen_random_uuid(), tenant_id, %(now)s, id, 'assigned', 'unreachable', 'allocator', 'node silent', %(now)s
-  FROM due
-"""
-# Then, as `_end.lose` does it for one: a newer token, what was taken stays on record up to now, the bucket is rated.
+# All leases of silent nodes in one statement, locked by id; as `_end.lose` does it for one: a newer token, what was taken
+# stays on record up to now, the bucket is rated. Who is not `unreachable` yet goes by way of it, which counts two; then
+# the silence is noted as `watch` does.
 _LOSE = """
 WITH due AS MATERIALIZED (
-    SELECT id, tenant_id, owner, node_id, ready_at FROM allocator_lease
-     WHERE node_id = ANY (%(nodes)s) AND state = 'unreachable' AND NOT pinned ORDER BY id FOR NO KEY UPDATE
+    SELECT l.id, l.tenant_id, l.owner, l.node_id, l.state, l.ready_at, coalesce(n.last_seen_at, %(now)s) AS since,
+           l.state <> 'unreachable' AS is_news
+      FROM allocator_lease l JOIN allocator_node n ON n.id = l.node_id
+     WHERE l.node_id = ANY (%(nodes)s) AND NOT l.pinned
+       AND (l.state = 'unreachable' OR l.state = ANY (%(watched)s) AND l.offered_at IS NOT NULL
+            OR l.state = 'assigned' AND l.offered_at IS NULL AND l.starts_at <= %(now)s)
+     ORDER BY l.id FOR NO KEY UPDATE OF l
 ), moved AS (
     UPDATE allocator_lease l SET state = 'lost', ended_at = %(now)s, end_reason = %(reason)s, fenced_token = token,
-           token = nextval('allocator_fencing'), version = version + 1
+           token = nextval('allocator_fencing'), version = version + CASE WHEN due.is_news THEN 2 ELSE 1 END
       FROM due WHERE l.id = due.id
 ), freed AS (
     UPDATE allocator_segment s SET live = false, period = CASE
@@ -58,14 +50,41 @@ WITH due AS MATERIALIZED (
       FROM due WHERE s.lease_id = due.id AND s.live
 ), noted AS (
     INSERT INTO allocator_leaseevent (id, tenant_id, created_at, lease_id, from_state, to_state, actor, reason, at)
-    SELECT gen_random_uuid(), tenant_id, %(now)s, id, 'unreachable', 'lost', 'allocator', %(reason)s, %(now)s FROM due
+    SELECT uuidv7(), tenant_id, %(now)s, id, from_state, to_state, 'allocator', why, %(now)s
+      FROM due, LATERAL (VALUES (1, state, 'unreachable', 'node silent'), (2, 'unreachable', 'lost', %(reason)s))
+                e (step, from_state, to_state, why)
+     WHERE is_news OR step = 2 ORDER BY step
+), silent AS (
+    INSERT INTO allocator_leaseoutage (id, tenant_id, created_at, lease_id, silent_since, authority_until)
+    SELECT gen_random_uuid(), tenant_id, %(now)s, id, since, since + %(authority)s
+      FROM due WHERE is_news AND ready_at IS NOT NULL
 ), dirty AS (
     INSERT INTO allocator_dirtyhour AS d (id, tenant_id, created_at, lease_id, owner, starts_at)
-    SELECT gen_random_uuid(), tenant_id, %(now)s, id, owner, %(bucket)s FROM due WHERE ready_at IS NOT NULL ORDER BY id
+    SELECT gen_random_uuid(), tenant_id, %(now)s, id, owner, bucket FROM (
+        SELECT DISTINCT ON (id, bucket) id, tenant_id, owner, bucket
+          FROM due, LATERAL (SELECT to_timestamp(floor(extract(epoch FROM at) / %(period)s) * %(period)s) AS bucket
+                               FROM unnest(CASE WHEN is_news THEN ARRAY[since, %(now)s] ELSE ARRAY[%(now)s] END) at) b
+         WHERE ready_at IS NOT NULL ORDER BY id, bucket) b
     ON CONFLICT (lease_id, starts_at) DO UPDATE SET created_at = greatest(d.created_at, excluded.created_at)
 )
-SELECT node_id, count(*) FROM due GROUP BY node_id
+SELECT node_id, count(*), count(*) FILTER (WHERE is_news) FROM due GROUP BY node_id
 """
+
+
+def watch_nodes(*, now: datetime) -> int:
+    """Nodes that fell silent go offline, and what they ran is given up once their agents have closed the gates for
+    certain: at once, as a rule. Returns how many leases that were."""
+    return sum(_judge(node_ids=part, now=now) for part in watch.silent_nodes(now=now)) + give_up(now=now)
+
+
+@db.transaction
+def _judge(*, node_ids: Sequence[UUID], now: datetime) -> int:
+    nodes = watch.take_offline(node_ids=node_ids, now=now)
+    closed = now - self_fence.margin()
+    over = [node for node in nodes if node.authority_until is not None and node.authority_until < closed]
+    lost = _lose(over if self_fence.comes_first() else [], now=now)
+    watch.lose_sight(nodes=nodes, now=now)  # what is left: see there
+    return lost
 
 
 def give_up(*, now: datetime) -> int:
@@ -96,23 +115,29 @@ def _give_up(*, node_ids: Sequence[UUID], now: datetime) -> int:
     locked = Node.objects.select_for_update(no_key=True).filter(
         pk__in=node_ids, state=NodeState.ACTIVE, is_online=False, authority_until__lt=now - self_fence.margin()
     )
-    nodes = list(locked.order_by("pk"))
+    return _lose(list(locked.order_by("pk")), now=now)
+
+
+@transaction_required
+def _lose(nodes: Sequence[Node], *, now: datetime) -> int:
+    """Locked nodes that are offline."""
     values: dict[str, Any] = {
-        "nodes": [node.pk for node in nodes],
-        "now": now,
-        "reason": REASON,
-        "bucket": bucket_of(now),
-    }
+        "nodes": [node.pk for node in nodes], "watched": list(watch.WATCHED), "now": now, "reason": REASON,
+        "authority": timedelta(seconds=settings.VXPU_AUTHORITY_S), "period": settings.VXPU_RATING_PERIOD_S,
+    }  # fmt: skip
     with connection.cursor() as cursor:
-        cursor.execute(_UNREACHABLE, values)
         cursor.execute(_LOSE, values)
-        lost = dict(cursor.fetchall())
-    if not lost:
+        rows = cursor.fetchall()
+    if not rows:
         return 0
+    lost = {node_id: leases for node_id, leases, _ in rows}
     note_nodes(
         nodes=[node for node in nodes if node.pk in lost], kind="given_up", actor="allocator",
         reason="its agent has closed the gates; its leases are placed anew", now=now,
     )  # fmt: skip
-    leases = sum(lost.values())
-    outbox.publish(LeasesLost(tenant_id=settings.VXPU_OPERATOR_TENANT, at=now, leases=leases))
+    leases, news = sum(lost.values()), sum(row[2] for row in rows)
+    operator = settings.VXPU_OPERATOR_TENANT
+    if news:
+        outbox.publish(LeasesUnreachable(tenant_id=operator, at=now, leases=news))
+    outbox.publish(LeasesLost(tenant_id=operator, at=now, leases=leases))
     return leases

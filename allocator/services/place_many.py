@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -15,6 +15,7 @@ from allocator.engine.fail_over import Need, Spot, place_all
 from allocator.engine.fleet import Ask
 from allocator.engine.policies.base import Policy
 from allocator.events import DesiredChanged
+from allocator.services._ahead import AHEAD_OF_VERDICT
 from allocator.services._picture import PICTURE, Seen
 from allocator.services._policies import parts_of
 from allocator.services._snapshot import ask_of
@@ -40,15 +41,29 @@ class Booked(NamedTuple):
 
 
 def find_places(*, wishes: Mapping[UUID, Wish], now: datetime) -> dict[UUID, Spot]:
-    """A place for each wish (by whose it is) that has one, all of them together; in order of seniority.
+    """A place for each wish (by whose it is, in order of seniority) that has one, all of them together.
 
-    For what was lost: nodes that stand by are used first. No lock is taken: only `book_all` decides.
+    For what was lost: nodes that stand by are used first. Who was looked for ahead of time is not looked for again. No
+    lock is taken: only `book_all` decides.
     """
-    if not wishes:
-        return {}
+    kept = AHEAD_OF_VERDICT.recall(wishes)
+    if len(kept) == len(wishes):
+        return kept
     with PICTURE.look(now=now) as seen:
-        needs = [Need(key=owner, parts=_parts_of(seen, wish)) for owner, wish in wishes.items()]
-        return place_all(seen.draft, needs)
+        return place_all(seen.draft, _needs(seen, wishes), kept=kept)
+
+
+def look_ahead(*, wishes: Mapping[UUID, Wish], leaving: Collection[UUID], now: datetime) -> None:
+    """What `find_places` may soon be asked for, for what runs on the nodes `leaving`: it is kept in this process."""
+    with PICTURE.look(now=now) as seen:
+        kept = AHEAD_OF_VERDICT.recall(wishes)
+        kept = {owner: spot for owner, spot in kept.items() if spot.node_id not in leaving}
+        spots = place_all(seen.draft, _needs(seen, wishes), kept=kept, leaving=leaving)
+        AHEAD_OF_VERDICT.keep(wishes, spots, snapshot=seen.snapshot)
+
+
+def _needs(seen: Seen, wishes: Mapping[UUID, Wish]) -> list[Need]:
+    return [Need(key=owner, parts=_parts_of(seen, wish)) for owner, wish in wishes.items()]
 
 
 def keep_ready(*, now: datetime) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.conf import settings
@@ -12,8 +12,9 @@ from django.db import connection
 from django.db.models import QuerySet
 
 from allocator.events import LeasesUnreachable
-from allocator.models import Node, Pulse
+from allocator.models import Lease, Node, Pulse
 from allocator.models.node import NodeState
+from allocator.services._ahead import AHEAD
 from allocator.services._node_note import note_nodes
 from plumbing import db, outbox
 from plumbing.db import transaction_required
@@ -64,6 +65,13 @@ AT_ONCE = 40
 WAITS = "node silent; asked for on this device, so it waits for the node"
 
 
+class Leaving(NamedTuple):
+    """Nodes that are about to be given up, and whose leases would be lost with them."""
+
+    nodes: frozenset[UUID]
+    owners: set[UUID]
+
+
 def pulse_gap() -> timedelta:
     """A part that was quiet for longer was down."""
     return timedelta(seconds=max(5, settings.VXPU_FAILURE_TIMEOUT_S // 3))
@@ -88,7 +96,12 @@ def _beat(part: str, now: datetime) -> Pulse:
 
 
 def mark_unreachable(*, now: datetime) -> list[UUID]:
-    """Nodes not heard for the failure timeout go offline and their leases become `unreachable`, never ended.
+    """Nodes not heard for the failure timeout go offline and their leases become `unreachable`, never ended."""
+    return [node_id for part in silent_nodes(now=now) for node_id in _mark_part(node_ids=part, now=now)]
+
+
+def silent_nodes(*, now: datetime) -> list[list[UUID]]:
+    """Nodes not heard for the failure timeout, by id, in parts of AT_ONCE.
 
     The time counts only while the server was up to hear them: this watch and, once it ever beat, the sockets' process.
     """
@@ -96,8 +109,15 @@ def mark_unreachable(*, now: datetime) -> list[UUID]:
         return []
     timeout = timedelta(seconds=settings.VXPU_FAILURE_TIMEOUT_S)
     silent = list(_silent(now - timeout).order_by("pk").values_list("pk", flat=True))
-    parts = [silent[first : first + AT_ONCE] for first in range(0, len(silent), AT_ONCE)]
-    return [node_id for part in parts for node_id in _take_offline(node_ids=part, now=now)]
+    return [silent[first : first + AT_ONCE] for first in range(0, len(silent), AT_ONCE)]
+
+
+def list_leaving(*, now: datetime) -> Leaving:
+    """Nodes that will have been silent for the failure timeout in a few seconds, unless they are heard by then."""
+    timeout = timedelta(seconds=settings.VXPU_FAILURE_TIMEOUT_S)
+    nodes = list(_silent(now - timeout + min(AHEAD, timeout / 3)).values_list("pk", flat=True))
+    leases = Lease.objects.filter(node__in=nodes, state__in=WATCHED, pinned=False)
+    return Leaving(frozenset(nodes), set(leases.values_list("owner", flat=True)) if nodes else set())
 
 
 @db.transaction
@@ -115,20 +135,26 @@ def _silent(since: datetime) -> QuerySet[Node]:
 
 
 @db.transaction
-def _take_offline(*, node_ids: Sequence[UUID], now: datetime) -> list[UUID]:
-    """Those that were not heard meanwhile."""
+def _mark_part(*, node_ids: Sequence[UUID], now: datetime) -> list[UUID]:
+    nodes = take_offline(node_ids=node_ids, now=now)
+    lose_sight(nodes=nodes, now=now)
+    return [node.pk for node in nodes]
+
+
+@transaction_required
+def take_offline(*, node_ids: Sequence[UUID], now: datetime) -> list[Node]:
+    """Those that were not heard meanwhile, locked."""
     timeout = timedelta(seconds=settings.VXPU_FAILURE_TIMEOUT_S)
     locked = _silent(now - timeout).select_for_update(no_key=True).filter(pk__in=node_ids)
     nodes = list(locked.order_by("pk"))
     Node.objects.filter(pk__in=[node.pk for node in nodes]).update(is_online=False)
     note_nodes(nodes=nodes, kind="offline", actor="allocator", reason="not heard for the failure timeout", now=now)
-    _lose_sight(nodes, now)
-    return [node.pk for node in nodes]
+    return nodes
 
 
 @transaction_required
-def _lose_sight(nodes: Sequence[Node], now: datetime) -> None:
-    operator = settings.VXPU_OPERATOR_TENANT
+def lose_sight(*, nodes: Sequence[Node], now: datetime) -> None:
+    """What these nodes were told to run becomes `unreachable`."""
     values: dict[str, Any] = {
         "nodes": [node.pk for node in nodes], "states": list(WATCHED), "now": now, "waits": WAITS,
         "authority": timedelta(seconds=settings.VXPU_AUTHORITY_S), "period": settings.VXPU_RATING_PERIOD_S,
@@ -137,4 +163,5 @@ def _lose_sight(nodes: Sequence[Node], now: datetime) -> None:
         cursor.execute(_LOSE_SIGHT, values)
         (found,) = cursor.fetchone()
     if found:
+        operator = settings.VXPU_OPERATOR_TENANT
         outbox.publish(LeasesUnreachable(tenant_id=operator, at=now, leases=found))

@@ -17,14 +17,14 @@ from marketplace.errors import ReservationChanged
 from marketplace.models import Reservation, ReservationState
 from marketplace.services._transition import SYSTEM
 from marketplace.services.wish import wish_again
-from plumbing.db import among, transaction_required
+from plumbing.db import transaction_required
 from vxpu.market import Claim, DeviceWords, Wish
 from vxpu.slices import Period
 
 S = ReservationState
 # Those that a lost lease leaves without a place; the others end with it.
 RUNNING = frozenset({S.CONFIRMED, S.ACTIVATING, S.ACTIVE, S.SUSPENDED})
-LOST = "the node was lost"
+NODE_LOST = "the node was lost"
 WAITS = "the node was lost; the device was asked for by name and is waited for"
 PLACED = "placed on another device"
 
@@ -36,13 +36,16 @@ class Bound(NamedTuple):
     device_id: UUID
 
 
-# Price and unit price stay as they were bought.
+REPLACED = f"{NODE_LOST}; {PLACED}"
+
+# Price and unit price stay as they were bought. Who is not MOVING yet goes by way of it, which counts two.
 _BIND = """
 UPDATE marketplace_reservation r
-   SET state = CASE WHEN r.starts_at > %(now)s THEN 'confirmed' ELSE 'activating' END, version = r.version + 1,
-       changed_at = %(now)s, changed_by = %(by)s, change_reason = %(reason)s, lease_id = b.lease, device_id = b.device
-  FROM jsonb_to_recordset(%(bound)s::jsonb) AS b (id uuid, lease uuid, device uuid, version integer)
- WHERE r.id = b.id AND r.state = 'moving' AND r.version = b.version
+   SET state = CASE WHEN r.starts_at > %(now)s THEN 'confirmed' ELSE 'activating' END, version = b.version + b.steps,
+       changed_at = %(now)s, changed_by = %(by)s, lease_id = b.lease, device_id = b.device,
+       change_reason = CASE b.steps WHEN 1 THEN %(placed)s ELSE %(replaced)s END
+  FROM jsonb_to_recordset(%(bound)s::jsonb) AS b (id uuid, lease uuid, device uuid, version integer, steps integer)
+ WHERE r.id = b.id AND r.version = b.version
 """
 # A lease that was replaced before its start has never been anybody's time.
 _CLOSE = """
@@ -64,7 +67,7 @@ SELECT gen_random_uuid(), r.tenant_id, %(now)s, r.id, b.lease, b.device, b.kind,
 def give_all_up(rows: Sequence[Reservation], *, reason: str, now: datetime) -> None:
     """Locked rows whose leases were lost -> MOVING; in memory they stay as they are. Raises ReservationChanged."""
     noted = {"state": S.MOVING, "changed_at": now, "changed_by": SYSTEM, "change_reason": reason}
-    found = Reservation.objects.filter(pk__in=among(row.pk for row in rows))
+    found = Reservation.objects.filter(pk__among=[row.pk for row in rows])
     if rows and found.update(version=F("version") + 1, **noted) != len(rows):
         raise ReservationChanged(suggestion="Read the reservations and decide again.")
 
@@ -73,13 +76,14 @@ def give_all_up(rows: Sequence[Reservation], *, reason: str, now: datetime) -> N
 def bind_all(
     rows: Sequence[Reservation], *, bound: Mapping[UUID, Bound], devices: Mapping[UUID, DeviceWords], now: datetime
 ) -> None:
-    """Rows as they were read; all are locked, and MOVING by now -> their new leases, by owner. In memory they stay as
-    they are. `devices` by id. Raises ReservationChanged."""
+    """Rows as they were read, locked: to their new leases, by owner. In memory they stay as they are. `devices` by id.
+    Raises ReservationChanged."""
     if not rows:
         return
     values: dict[str, Any] = {
         "bound": json.dumps([_bound(row, bound[row.pk], devices[bound[row.pk].device_id]) for row in rows]),
-        "ids": [row.pk for row in rows], "now": now, "by": SYSTEM, "reason": PLACED,
+        "ids": [row.pk for row in rows], "now": now, "by": SYSTEM, "placed": PLACED,
+        "replaced": REPLACED,
     }  # fmt: skip
     with connection.cursor() as cursor:
         cursor.execute(_BIND, values)
@@ -92,9 +96,13 @@ def bind_all(
 def _bound(row: Reservation, bound: Bound, device: DeviceWords) -> dict[str, object]:
     return {
         "id": str(row.pk), "lease": str(bound.lease_id), "device": str(bound.device_id),
-        "version": row.version + (row.state != S.MOVING), "kind": device.kind, "model": device.model,
+        "version": row.version, "steps": _steps(row), "kind": device.kind, "model": device.model,
         "mib": device.capacity_mib, "simulated": device.simulated,
     }  # fmt: skip
+
+
+def _steps(row: Reservation) -> int:
+    return 1 if row.state == S.MOVING else 2
 
 
 @transaction_required
@@ -104,15 +112,15 @@ def rebook(
     """Reservations by id, then devices by id: the order of `locks`. Whoever changed meanwhile is left out. Returns who
     was bound to what, and who was refused and has been given up only now."""
     same = locks.lock_unchanged(seen=[seen[claim.owner] for claim in claims])
-    fresh = [owner for owner in same if seen[owner].state != S.MOVING]
-    give_all_up([seen[owner] for owner in fresh], reason=LOST, now=now)
     leases, _ = allocator.book_all(claims=[claim for claim in claims if claim.owner in same], now=now)
     bound = {
         claim.owner: Bound(leases[claim.owner], claim.place.device_id) for claim in claims if claim.owner in leases
     }
     devices = allocator.find_words(device_ids={place.device_id for place in bound.values()})
     bind_all([seen[owner] for owner in bound], bound=bound, devices=devices, now=now)
-    return bound, [owner for owner in fresh if owner not in bound]
+    refused = [owner for owner in same if owner not in bound and seen[owner].state != S.MOVING]
+    give_all_up([seen[owner] for owner in refused], reason=NODE_LOST, now=now)
+    return bound, refused
 
 
 def is_wanted(row: Reservation, *, now: datetime) -> bool:
@@ -126,8 +134,8 @@ def wish_from_now(row: Reservation, *, now: datetime) -> Wish:
 
 
 def note_bound(row: Reservation, bound: Bound, *, now: datetime) -> None:
-    """In memory, once `give_all_up` and `bind_all` are committed."""
-    row.version += 1 if row.state == S.MOVING else 2
+    """In memory, once `bind_all` is committed."""
+    row.version += _steps(row)
     row.state = S.CONFIRMED if row.starts_at > now else S.ACTIVATING
     row.lease_id, row.device_id = bound
 

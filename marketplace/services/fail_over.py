@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from uuid import UUID
 
 from django.db import IntegrityError
-from django.db.models import Q
 
 from allocator import facade as allocator
 from marketplace import locks
-from marketplace.models import EVERYWHERE, Reservation, ReservationState
+from marketplace.models import Reservation, ReservationState
 from marketplace.services import follow, gang_fail_over, move_on, relocate
+from marketplace.services._lost import LOST
 from marketplace.services._relocation import (
-    LOST,
+    NODE_LOST,
     RUNNING,
     WAITS,
     Bound,
@@ -36,21 +36,13 @@ from marketplace.services.news import tell
 from marketplace.services.wish import slice_of
 from plumbing import db
 from plumbing.errors import DomainError
-from vxpu.market import Claim
+from vxpu.market import Claim, Wish
 
 log = logging.getLogger(__name__)
 
 S = ReservationState
-# Losses that are older have been followed up by `reconcile`.
-LOOK_BACK = timedelta(minutes=5)
 # Reservations in one transaction: so long others may wait for a device.
 AT_ONCE = 500
-# Columns of a reservation that no place depends on.
-_UNREAD = (
-    "agreed_prices", "changed_at", "changed_by", "change_reason", "checkpointed_at", "earlier_start_at", "end_reason",
-    "ended_at", "estimated_start_at", "estimated_start_by", "evict_at", "next_try_at", "notice_at", "planned_device_id",
-    "planned_start_at", "queued_until", "quote_id", "rated_as_of", "rated_through", "requested_by", "waits_for",
-)  # fmt: skip
 # A refusal means that somebody was quicker: look again.
 ROUNDS = 3
 
@@ -64,9 +56,23 @@ class Replaced:
 
 
 def watch(*, now: datetime) -> Replaced:
-    """The beat: nodes that fell silent are given up, and what they ran is placed anew in the same breath."""
+    """The beat: nodes that fell silent are given up, and what they ran is placed anew in the same breath. For nodes that
+    soon will have been silent for too long, places are looked for already."""
     with _no_garbage():
-        return fail_over(now=now) if allocator.watch_nodes(now=now) else Replaced(found=0, placed=0)
+        if allocator.watch_nodes(now=now):
+            return fail_over(now=now)
+        look_ahead(now=now)
+        return Replaced(found=0, placed=0)
+
+
+def look_ahead(*, now: datetime) -> None:
+    """Nothing is written: it is remembered by this process for the verdict, which does without if it has to."""
+    leaving = allocator.list_leaving(now=now)
+    rows = [row for row in LOST.find_ahead(leaving.owners) if is_wanted(row, now=now)]
+    together = gang_fail_over.list_together(rows) if rows else {}
+    alone = {row.pk: row for row in rows if row.pk not in together}
+    if alone:
+        allocator.look_ahead(wishes=_wishes(alone.values(), now=now), leaving=leaving.nodes, now=now)
 
 
 @contextmanager
@@ -91,7 +97,7 @@ def fail_over(*, now: datetime) -> Replaced:
 
 
 def _fail_over(*, now: datetime) -> Replaced:
-    lost = _list_lost(now=now)
+    lost = LOST.find(now=now)
     waiting = {row.pk: row for row in lost if row.state not in {S.ENDING, S.PREEMPTING} and is_wanted(row, now=now)}
     others = [row for row in lost if row.pk not in waiting]
     placed: dict[UUID, Reservation] = {}
@@ -117,13 +123,6 @@ def _fail_over(*, now: datetime) -> Replaced:
     return Replaced(found=len(placed) + len(waiting), placed=len(placed))
 
 
-def _list_lost(*, now: datetime) -> list[Reservation]:
-    """Whoever bought first comes first."""
-    lost = allocator.list_lost(since=now - LOOK_BACK)
-    states = Q(state__in=RUNNING | {S.ENDING, S.PREEMPTING}, lease_id__in=db.among(lost)) | Q(state=S.MOVING)
-    return list(EVERYWHERE.rows().filter(states).defer(*_UNREAD).order_by("created_at", "pk"))
-
-
 def _one_by_one(row: Reservation, *, now: datetime) -> bool:
     """What the batch does not do: the same by the way that `reconcile` takes. True if it got another place."""
     try:
@@ -135,11 +134,14 @@ def _one_by_one(row: Reservation, *, now: datetime) -> bool:
 
 
 def _find_places(waiting: Mapping[UUID, Reservation], *, now: datetime) -> list[Claim]:
-    # A device that was asked for by name is waited for.
-    free = [row for row in waiting.values() if row.wanted_device_id is None]
-    wishes = {row.pk: wish_from_now(row, now=now) for row in free}
-    claims = allocator.find_places(wishes=wishes, tenants={row.pk: row.tenant_id for row in free}, now=now)
+    wishes = _wishes(waiting.values(), now=now)
+    claims = allocator.find_places(wishes=wishes, tenants={pk: waiting[pk].tenant_id for pk in wishes}, now=now)
     return sorted(claims, key=lambda claim: claim.place.device_id)
+
+
+def _wishes(rows: Iterable[Reservation], *, now: datetime) -> dict[UUID, Wish]:
+    """A device that was asked for by name is waited for."""
+    return {row.pk: wish_from_now(row, now=now) for row in rows if row.wanted_device_id is None}
 
 
 def _book(claims: Sequence[Claim], rows: Mapping[UUID, Reservation], *, now: datetime) -> dict[UUID, Reservation]:
@@ -200,7 +202,7 @@ def _mark(*, reservation_ids: Sequence[UUID], now: datetime) -> list[Reservation
         for row in locks.lock_reservations(reservation_ids=reservation_ids)
         if row.state in RUNNING and row.lease_id in leases and not leases[row.lease_id].is_live
     ]
-    for reason, named in ((LOST, False), (WAITS, True)):
+    for reason, named in ((NODE_LOST, False), (WAITS, True)):
         alike = [row for row in rows if (row.wanted_device_id is not None) is named]
         give_all_up(alike, reason=reason, now=now)
     return rows

@@ -99,12 +99,11 @@ def hear(*, now: datetime) -> None:
     Pulse.objects.update(beat_at=now)
 
 
-def lose(number: int, *, now: datetime) -> None:
-    """A tenth of the nodes was heard last 31 seconds ago; the others and the watch beat on."""
+def lose(number: int, *, silent: datetime, now: datetime) -> None:
+    """A tenth of the nodes was heard last when they fell `silent`; the others and the watch beat on."""
     from allocator.models import Node
 
     hear(now=now)
-    silent = now - timedelta(seconds=31)
     Node.objects.filter(is_online=True, hostname__endswith=str(number)).update(
         last_seen_at=silent, authority_until=silent + timedelta(seconds=25)
     )
@@ -142,14 +141,13 @@ def server_cpu_ms() -> float:
     return sum(int(ticks) for ticks in fields[11:13]) * 1000 / os.sysconf("SC_CLK_TCK")
 
 
-COLUMNS = ("_take_offline", "_give_up", "_list_lost", "find_places", "book_all", "bind_all", "tell")
+COLUMNS = ("watch_nodes", "find", "find_places", "book_all", "bind_all", "tell")
 
 
 def look(*, now: datetime) -> float:
-    """The beat that finds nobody silent; returns ms."""
+    """A beat of the watch; returns ms."""
     from marketplace.services import fail_over
 
-    hear(now=now)
     began = time.perf_counter()
     fail_over.watch(now=now)
     return (time.perf_counter() - began) * 1000
@@ -160,8 +158,10 @@ def measure(number: int, watch: Watch) -> float:
     from marketplace.services import fail_over
 
     now = NOW + timedelta(minutes=number)
-    look(now=now - timedelta(seconds=2))
-    lose(number, now=now)
+    silent = now - timedelta(seconds=31)
+    lose(number, silent=silent, now=now - timedelta(seconds=2))
+    ahead = look(now=now - timedelta(seconds=2))
+    lose(number, silent=silent, now=now)
     watch.ms.clear()
     began, ours, servers = time.perf_counter(), time.process_time(), server_cpu_ms()
     done = fail_over.watch(now=now)
@@ -170,7 +170,7 @@ def measure(number: int, watch: Watch) -> float:
     placed = took - watch.ms["tell"]
     parts = " | ".join(f"{watch.ms[name]:.0f}" for name in COLUMNS)
     print(
-        f"| {number + 1} | {done.found} | {done.placed} | {placed:.0f} | {cpu} | {parts} | {os.getloadavg()[0]:.1f} |",
+        f"| {number + 1} | {ahead:.0f} | {done.found} | {done.placed} | {placed:.0f} | {cpu} | {parts} | {os.getloadavg()[0]:.1f} |",
         flush=True,
     )
     return placed
@@ -185,25 +185,22 @@ def main() -> None:
     logging.disable(logging.WARNING)
     with database():
         from allocator import facade
-        from allocator.services import fail_over as giving_up
-        from allocator.services import watch as watching
         from allocator.services.sweep import sweep
-        from marketplace.services import _relocation, fail_over
+        from marketplace.services import _lost, _relocation, fail_over
         from plumbing.rowsec import system_scope
 
         watch = Watch()
-        watch.on(watching, "_take_offline")
-        watch.on(giving_up, "_give_up")
-        watch.on(facade, "find_places", "book_all")
+        watch.on(facade, "watch_nodes", "find_places", "book_all")
         watch.on(_relocation, "bind_all")
-        watch.on(fail_over, "_list_lost", "tell")
+        watch.on(_lost.LOST, "find")
+        watch.on(fail_over, "tell")
         with system_scope():
             began = time.perf_counter()
             build(nodes)
             print(f"built {nodes} nodes with {nodes * LEASES} leases in {time.perf_counter() - began:.0f} s")
             print(f"the first look takes {look(now=NOW - timedelta(minutes=1)):.0f} ms")
-            print(f"| loss | lost | placed | placed after ms | our CPU | PostgreSQL's | {' | '.join(COLUMNS)} | load |")
-            print(f"|{'---|' * (7 + len(COLUMNS))}")
+            print(f"| loss | beat before ms | lost | placed | placed after ms | our CPU | PostgreSQL's | {' | '.join(COLUMNS)} | load |")
+            print(f"|{'---|' * (8 + len(COLUMNS))}")
             slowest = max(measure(number, watch) for number in range(ROUNDS))
             found = sweep()
     if found:

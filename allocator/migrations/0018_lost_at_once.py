@@ -1,0 +1,33 @@
+"""A lease may go by way of `unreachable` in one statement: two up is two moves, the second of them to `lost`."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import migrations
+
+# As in 0002 else.
+CHECK = """
+CREATE OR REPLACE FUNCTION allocator_check_move() RETURNS trigger
+LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+DECLARE
+    old_state text := CASE WHEN TG_OP = 'INSERT' THEN '' ELSE OLD.state END;
+BEGIN
+    IF NEW.state <> old_state AND NOT NEW.state = ANY (allocator_lease_moves(old_state))
+       AND NOT (TG_OP = 'UPDATE' AND NEW.state = 'lost' AND NEW.version = OLD.version + 2
+                AND 'unreachable' = ANY (allocator_lease_moves(old_state))) THEN
+        RAISE EXCEPTION 'lease %: % -> % is not a legal move', NEW.id, old_state, NEW.state
+            USING ERRCODE = '23514', CONSTRAINT = 'lease_legal_move', TABLE = 'allocator_lease';
+    END IF;
+    IF TG_OP = 'UPDATE' AND NEW.token < OLD.token THEN
+        RAISE EXCEPTION 'lease %: a fencing token never goes back', NEW.id
+            USING ERRCODE = '23514', CONSTRAINT = 'lease_token_grows', TABLE = 'allocator_lease';
+    END IF;
+    RETURN NEW;
+END $$;
+"""
+
+
+class Migration(migrations.Migration):
+    dependencies: ClassVar = [("allocator", "0017_fewer_indexes")]
+    operations: ClassVar = [migrations.RunSQL(CHECK, reverse_sql=migrations.RunSQL.noop)]
