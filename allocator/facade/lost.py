@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from allocator.facade.scope import whole_fleet
 from allocator.selectors import devices
 from allocator.selectors import leases as lease_rows
 from allocator.services import fail_over, place_many, standby, watch
+from allocator.services._ahead import AHEAD_OF_VERDICT
 from allocator.services.watch import Leaving
 from vxpu.market import Claim, DeviceView, DeviceWords, Wish
 
@@ -35,9 +36,18 @@ def list_leaving(*, now: datetime) -> Leaving:
 
 
 @whole_fleet
-def look_ahead(*, wishes: Mapping[UUID, Wish], leaving: Collection[UUID], now: datetime) -> None:
-    """What `find_places` may soon be asked for, for what runs on the nodes `leaving`: this process remembers it."""
-    place_many.look_ahead(wishes=wishes, leaving=leaving, now=now)
+def look_ahead(
+    *, wishes: Mapping[UUID, Wish], tenants: Mapping[UUID, UUID], leaving: Collection[UUID], now: datetime
+) -> None:
+    """Places for what may soon be lost with the nodes `leaving`: this process keeps them for `give_out`."""
+    place_many.look_ahead(wishes=wishes, tenants=tenants, leaving=leaving, now=now)
+
+
+@whole_fleet
+def give_out(*, owners: Iterable[UUID]) -> list[Claim]:
+    """What `look_ahead` found for these, who wish what they wished then, where it has not been touched since: each
+    once. Claims that fit all together."""
+    return AHEAD_OF_VERDICT.give_out(owners)
 
 
 @whole_fleet
@@ -47,19 +57,15 @@ def list_lost(*, since: datetime) -> list[UUID]:
 
 
 @whole_fleet
-def find_places(*, wishes: Mapping[UUID, Wish], tenants: Mapping[UUID, UUID], now: datetime) -> list[Claim]:
-    """For what was lost, by owner in order of seniority: claims that fit all together on one unlocked snapshot.
+def find_places(
+    *, wishes: Mapping[UUID, Wish], tenants: Mapping[UUID, UUID], now: datetime, beside: Sequence[Claim] = ()
+) -> list[Claim]:
+    """For what was lost, by owner in order of seniority: claims that fit all together, and `beside` others, on one
+    unlocked snapshot.
 
     Owners for whom there is no room have none.
     """
-    found = place_many.find_places(wishes=wishes, now=now)
-    return [
-        Claim(
-            owner=owner, tenant_id=tenants[owner], wish=wishes[owner], place=place_many.candidate_of(spot),
-            standby=spot.standby,
-        )
-        for owner, spot in found.items()
-    ]  # fmt: skip
+    return place_many.find_places(wishes=wishes, tenants=tenants, beside=beside, now=now)
 
 
 @whole_fleet

@@ -1,10 +1,21 @@
-"""A lease may go by way of `unreachable` in one statement: two up is two moves, the second of them to `lost`."""
+"""A lease may go by way of `unreachable` in one statement: two up is two moves, the second of them to `lost`. And what
+was lost goes on from now, if its place was looked for earlier."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import ClassVar
 
 from django.db import migrations
+
+_BEFORE = import_module("allocator.migrations.0016_batches")
+_BOOK = _BEFORE.BOOK.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
+BOOK = (
+    _BOOK.replace("t.starts_at, t.ends_at,", "greatest(t.starts_at, p_now) AS starts_at, t.ends_at,")
+    .replace("range(t.starts_at,", "range(greatest(t.starts_at, p_now),")
+    .replace("range(one.starts_at,", "range(greatest(one.starts_at, p_now),")
+    .replace("ON d.id = t.device", "ON d.id = t.device AND d.id = ANY (devices)")  # by its index, whatever is guessed
+)
 
 # As in 0002 else.
 CHECK = """
@@ -30,4 +41,7 @@ END $$;
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [("allocator", "0017_fewer_indexes")]
-    operations: ClassVar = [migrations.RunSQL(CHECK, reverse_sql=migrations.RunSQL.noop)]
+    operations: ClassVar = [
+        migrations.RunSQL(CHECK, reverse_sql=migrations.RunSQL.noop),
+        migrations.RunSQL(BOOK, reverse_sql=_BOOK),
+    ]

@@ -1,60 +1,78 @@
 """Places that were looked for before they are needed: for what runs on nodes that have been silent for long.
 
-One a process, and only a hint, as the picture is: what is recalled has not been touched since, and `book_all` decides.
+One a process, and only a hint, as the picture is: what is given out has not been touched since, and `book_all` decides.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from uuid import UUID
 
-from allocator.engine.fail_over import Spot
 from allocator.services._picture import changed_since
-from vxpu.market import Wish
+from vxpu.market import Claim, Wish
 
 # How long before the verdict the search begins: each of two workers has a look of its own in that time.
 AHEAD = timedelta(seconds=6)
-# A search that is older is not recalled; the notes of changes are kept for longer.
+# A search that is older is not remembered; the notes of changes are kept for longer.
 KEPT_S = 20
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    wish: Wish
-    spot: Spot
+class Prepared:
+    """A claim, the lease that it would make, and both as `allocator_book_lost` reads them."""
+
+    claim: Claim
+    lease_id: UUID
+    asked: str
 
 
 class Ahead:
-    """Spots by owner, and the snapshot in which all of them were free together."""
+    """By owner, and the snapshot in which all the places were free together."""
 
     def __init__(self) -> None:
-        self._found: dict[UUID, _Found] = {}
+        self._found: dict[UUID, Prepared] = {}
+        self._given: dict[UUID, Prepared] = {}
         self._snapshot = ""
         self._at = 0.0
 
-    def keep(self, wishes: Mapping[UUID, Wish], spots: Mapping[UUID, Spot], *, snapshot: str) -> None:
+    def keep(self, found: Iterable[Prepared], *, snapshot: str) -> None:
         """In place of what was kept. `snapshot` is the picture's."""
-        self._found = {owner: _Found(wishes[owner], spot) for owner, spot in spots.items()}
+        self._found = {one.claim.owner: one for one in found}
+        self._given = {}
         self._snapshot, self._at = snapshot, time.monotonic()
 
-    def recall(self, wishes: Mapping[UUID, Wish]) -> dict[UUID, Spot]:
-        """For those who wish what they wished then, or the rest of it, the spots that nobody has touched since."""
+    def still_good(self, wishes: Mapping[UUID, Wish]) -> list[Prepared]:
+        """For those who wish what they wished then, or the rest of it."""
+        found = self._untouched(wishes)
+        return [one for one in found if _is_rest(wishes[one.claim.owner], one.claim.wish)]
+
+    def give_out(self, owners: Iterable[UUID]) -> list[Claim]:
+        """Each once: who is refused looks anew. The caller knows that they wish what they wished then."""
+        found = self._untouched(owners)
+        for one in found:
+            del self._found[one.claim.owner]
+        self._given = {one.claim.owner: one for one in found}
+        return [one.claim for one in found]
+
+    def prepared(self, claim: Claim) -> Prepared | None:
+        """If the claim is one that was given out last."""
+        given = self._given.get(claim.owner)
+        return given if given is not None and given.claim is claim else None
+
+    def _untouched(self, owners: Iterable[UUID]) -> list[Prepared]:
         if time.monotonic() - self._at > KEPT_S:
             self._found = {}
-        asked = {owner: self._found[owner] for owner in wishes if owner in self._found}
-        if not asked:
-            return {}
-        changed = changed_since(self._snapshot)
+        asked = [self._found[owner] for owner in owners if owner in self._found]
+        changed = changed_since(self._snapshot) if asked else None
         if changed is None:
-            return {}
-        return {
-            owner: found.spot for owner, found in asked.items()
-            if found.spot.device_id not in changed.devices and found.spot.node_id not in changed.nodes
-            and _is_rest(wishes[owner], found.wish)
-        }  # fmt: skip
+            return []
+        places = ((one, one.claim.place) for one in asked)
+        return [
+            one for one, place in places if place.device_id not in changed.devices and place.node_id not in changed.nodes
+        ]
 
 
 def _is_rest(wish: Wish, before: Wish) -> bool:

@@ -27,18 +27,22 @@ log = logging.getLogger(__name__)
 AT_ONCE = 40
 REASON = "node_lost"
 
-# All leases of silent nodes in one statement, locked by id; as `_end.lose` does it for one: a newer token, what was taken
-# stays on record up to now, the bucket is rated. Who is not `unreachable` yet goes by way of it, which counts two; then
-# the silence is noted as `watch` does.
+# First the locks, by id: what was changed while they were waited for is seen by the next statement.
+_LOCK = """
+SELECT array_agg(id)::text FROM (SELECT id FROM allocator_lease WHERE node_id = ANY (%(nodes)s) AND state NOT IN ('gone', 'lost')
+                       ORDER BY id FOR NO KEY UPDATE) locked
+"""
+# All leases of silent nodes together; as `_end.lose` does it for one: a newer token, what was taken stays on record up
+# to now, the bucket is rated. Who is not `unreachable` yet goes by way of it, which counts two; then the silence is
+# noted as `watch` does.
 _LOSE = """
 WITH due AS MATERIALIZED (
     SELECT l.id, l.tenant_id, l.owner, l.node_id, l.state, l.ready_at, coalesce(n.last_seen_at, %(now)s) AS since,
            l.state <> 'unreachable' AS is_news
       FROM allocator_lease l JOIN allocator_node n ON n.id = l.node_id
-     WHERE l.node_id = ANY (%(nodes)s) AND NOT l.pinned
+     WHERE l.id = ANY (%(locked)s::uuid[]) AND NOT l.pinned
        AND (l.state = 'unreachable' OR l.state = ANY (%(watched)s) AND l.offered_at IS NOT NULL
             OR l.state = 'assigned' AND l.offered_at IS NULL AND l.starts_at <= %(now)s)
-     ORDER BY l.id FOR NO KEY UPDATE OF l
 ), moved AS (
     UPDATE allocator_lease l SET state = 'lost', ended_at = %(now)s, end_reason = %(reason)s, fenced_token = token,
            token = nextval('allocator_fencing'), version = version + CASE WHEN due.is_news THEN 2 ELSE 1 END
@@ -126,7 +130,9 @@ def _lose(nodes: Sequence[Node], *, now: datetime) -> int:
         "authority": timedelta(seconds=settings.VXPU_AUTHORITY_S), "period": settings.VXPU_RATING_PERIOD_S,
     }  # fmt: skip
     with connection.cursor() as cursor:
-        cursor.execute(_LOSE, values)
+        cursor.execute(_LOCK, values)
+        (locked,) = cursor.fetchone()
+        cursor.execute(_LOSE, values | {"locked": locked})
         rows = cursor.fetchall()
     if not rows:
         return 0

@@ -12,10 +12,12 @@ from uuid import UUID
 from django.db import connection
 
 from allocator.engine.fail_over import Need, Spot, place_all
+from allocator.engine.fit import Size
 from allocator.engine.fleet import Ask
+from allocator.engine.mig import Slots
 from allocator.engine.policies.base import Policy
 from allocator.events import DesiredChanged
-from allocator.services._ahead import AHEAD_OF_VERDICT
+from allocator.services._ahead import AHEAD_OF_VERDICT, Prepared
 from allocator.services._picture import PICTURE, Seen
 from allocator.services._policies import parts_of
 from allocator.services._snapshot import ask_of
@@ -40,30 +42,40 @@ class Booked(NamedTuple):
     refusals: dict[UUID, str]
 
 
-def find_places(*, wishes: Mapping[UUID, Wish], now: datetime) -> dict[UUID, Spot]:
-    """A place for each wish (by whose it is, in order of seniority) that has one, all of them together.
+def find_places(
+    *, wishes: Mapping[UUID, Wish], tenants: Mapping[UUID, UUID], beside: Sequence[Claim], now: datetime
+) -> list[Claim]:
+    """A place for each wish (by whose it is, in order of seniority) that has one: all of them together, and `beside`.
 
-    For what was lost: nodes that stand by are used first. Who was looked for ahead of time is not looked for again. No
-    lock is taken: only `book_all` decides.
+    For what was lost: nodes that stand by are used first. No lock is taken: only `book_all` decides.
     """
-    kept = AHEAD_OF_VERDICT.recall(wishes)
-    if len(kept) == len(wishes):
-        return kept
+    if not wishes:
+        return []
     with PICTURE.look(now=now) as seen:
-        return place_all(seen.draft, _needs(seen, wishes), kept=kept)
+        kept = {claim.owner: claim for claim in beside}
+        found = _place_all(seen, {**{owner: claim.wish for owner, claim in kept.items()}, **wishes}, kept)
+        return [claim_of(owner, tenants[owner], wishes[owner], found[owner]) for owner in found if owner in wishes]
 
 
-def look_ahead(*, wishes: Mapping[UUID, Wish], leaving: Collection[UUID], now: datetime) -> None:
-    """What `find_places` may soon be asked for, for what runs on the nodes `leaving`: it is kept in this process."""
+def look_ahead(
+    *, wishes: Mapping[UUID, Wish], tenants: Mapping[UUID, UUID], leaving: Collection[UUID], now: datetime
+) -> None:
+    """The same for what runs on the nodes `leaving` and may soon be lost. This process keeps it for `give_out`."""
     with PICTURE.look(now=now) as seen:
-        kept = AHEAD_OF_VERDICT.recall(wishes)
-        kept = {owner: spot for owner, spot in kept.items() if spot.node_id not in leaving}
-        spots = place_all(seen.draft, _needs(seen, wishes), kept=kept, leaving=leaving)
-        AHEAD_OF_VERDICT.keep(wishes, spots, snapshot=seen.snapshot)
+        kept = {
+            one.claim.owner: one for one in AHEAD_OF_VERDICT.still_good(wishes) if one.claim.place.node_id not in leaving
+        }
+        found = _place_all(seen, wishes, {owner: one.claim for owner, one in kept.items()}, leaving)
+        new = [claim_of(owner, tenants[owner], wishes[owner], found[owner]) for owner in found if owner not in kept]
+        AHEAD_OF_VERDICT.keep([*kept.values(), *map(_prepare, new)], snapshot=seen.snapshot)
 
 
-def _needs(seen: Seen, wishes: Mapping[UUID, Wish]) -> list[Need]:
-    return [Need(key=owner, parts=_parts_of(seen, wish)) for owner, wish in wishes.items()]
+def _place_all(
+    seen: Seen, wishes: Mapping[UUID, Wish], kept: Mapping[UUID, Claim], leaving: Collection[UUID] = ()
+) -> dict[UUID, Spot]:
+    needs = [Need(key=owner, parts=_parts_of(seen, wish)) for owner, wish in wishes.items()]
+    spots = {owner: _spot_of(claim) for owner, claim in kept.items()}
+    return place_all(seen.draft, needs, kept=spots, leaving=leaving)
 
 
 def keep_ready(*, now: datetime) -> None:
@@ -83,11 +95,19 @@ def _parts_of(seen: Seen, wish: Wish) -> tuple[tuple[Ask, Policy], ...]:
         return ()
 
 
-def candidate_of(spot: Spot) -> Candidate:
+def claim_of(owner: UUID, tenant_id: UUID, wish: Wish, spot: Spot) -> Claim:
     """As other rooms know it."""
     slots = None if spot.slots is None else (spot.slots.start, spot.slots.start + spot.slots.length)
     size = Slice(memory_mib=spot.size.mib, share_permille=spot.size.permille)
-    return Candidate(device_id=spot.device_id, node_id=spot.node_id, score=spot.score, slice=size, slots=slots)
+    place = Candidate(device_id=spot.device_id, node_id=spot.node_id, score=spot.score, slice=size, slots=slots)
+    return Claim(owner=owner, tenant_id=tenant_id, wish=wish, place=place, standby=spot.standby)
+
+
+def _spot_of(claim: Claim) -> Spot:
+    place, size = claim.place, claim.place.slice or claim.wish.slice
+    slots = None if place.slots is None else Slots(place.slots[0], place.slots[1] - place.slots[0])
+    taken = Size(size.share_permille, size.memory_mib)
+    return Spot(place.device_id, place.node_id, place.score, taken, slots, claim.standby)
 
 
 @transaction_required
@@ -98,11 +118,11 @@ def book_all(*, claims: Sequence[Claim], now: datetime, operator_tenant: UUID) -
     """
     if not claims:
         return Booked({}, {})
-    leases = {claim.owner: new_uuid() for claim in claims}
-    ordered = sorted(claims, key=lambda claim: claim.place.device_id)
-    asked = json.dumps([_asked(claim, leases[claim.owner]) for claim in ordered])
+    ordered = sorted(claims, key=lambda claim: claim.place.device_id.bytes)
+    prepared = [AHEAD_OF_VERDICT.prepared(claim) or _prepare(claim) for claim in ordered]
+    leases = {one.claim.owner: one.lease_id for one in prepared}
     with connection.cursor() as cursor:
-        cursor.execute(_BOOK, [asked, now])
+        cursor.execute(_BOOK, [f"[{','.join(one.asked for one in prepared)}]", now])
         told, lapsed = cursor.fetchone()
     refusals = json.loads(told)
     if lapsed:
@@ -112,6 +132,11 @@ def book_all(*, claims: Sequence[Claim], now: datetime, operator_tenant: UUID) -
     nodes = sorted({claim.place.node_id for claim in won if claim.wish.period.starts_at <= now})
     outbox.publish_all(DesiredChanged(tenant_id=operator_tenant, node_id=node_id) for node_id in nodes)
     return Booked({claim.owner: leases[claim.owner] for claim in won}, refused)
+
+
+def _prepare(claim: Claim) -> Prepared:
+    lease_id = new_uuid()
+    return Prepared(claim, lease_id, json.dumps(_asked(claim, lease_id)))
 
 
 def _asked(claim: Claim, lease_id: UUID) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from django.db.models import Q
@@ -24,18 +25,26 @@ _UNREAD = (
 )  # fmt: skip
 
 
+class Found(NamedTuple):
+    """Whoever bought first comes first; `known` are as they were read ahead."""
+
+    rows: list[Reservation]
+    known: frozenset[UUID]
+
+
 class Lost:
     """One a process. Rows by id, for the next verdict."""
 
     def __init__(self) -> None:
         self._ahead: dict[UUID, Reservation] = {}
 
-    def find(self, *, now: datetime) -> list[Reservation]:
-        """Whoever bought first comes first."""
+    def find(self, *, now: datetime) -> Found:
+        """Who has no place now."""
         lost = allocator.list_lost(since=now - LOOK_BACK)
         found = self._read(Q(state__in=RUNNING | {S.ENDING, S.PREEMPTING}, lease_id__among=lost) | Q(state=S.MOVING))
+        known = frozenset(row.pk for row in found if self._ahead.get(row.pk) is row)
         self._ahead = {}  # from here on they change
-        return found
+        return Found(found, known)
 
     def find_ahead(self, owners: Collection[UUID]) -> list[Reservation]:
         """Those of them that run, in the same order."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -71,8 +71,10 @@ def look_ahead(*, now: datetime) -> None:
     rows = [row for row in LOST.find_ahead(leaving.owners) if is_wanted(row, now=now)]
     together = gang_fail_over.list_together(rows) if rows else {}
     alone = {row.pk: row for row in rows if row.pk not in together}
-    if alone:
-        allocator.look_ahead(wishes=_wishes(alone.values(), now=now), leaving=leaving.nodes, now=now)
+    wishes = _wishes(alone.values(), now=now)
+    if wishes:
+        tenants = {pk: alone[pk].tenant_id for pk in wishes}
+        allocator.look_ahead(wishes=wishes, tenants=tenants, leaving=leaving.nodes, now=now)
 
 
 @contextmanager
@@ -97,7 +99,7 @@ def fail_over(*, now: datetime) -> Replaced:
 
 
 def _fail_over(*, now: datetime) -> Replaced:
-    lost = LOST.find(now=now)
+    lost, known = LOST.find(now=now)
     waiting = {row.pk: row for row in lost if row.state not in {S.ENDING, S.PREEMPTING} and is_wanted(row, now=now)}
     others = [row for row in lost if row.pk not in waiting]
     placed: dict[UUID, Reservation] = {}
@@ -107,7 +109,7 @@ def _fail_over(*, now: datetime) -> Replaced:
     left = {owner: row for owner, row in waiting.items() if owner in together and owner not in placed}
     waiting = {owner: row for owner, row in waiting.items() if owner not in together}
     for _ in range(ROUNDS):
-        claims = _find_places(waiting, now=now)
+        claims = _find_places(waiting, known, now=now)
         won = _book(claims, waiting, now=now)
         placed |= won
         waiting = {owner: row for owner, row in waiting.items() if owner not in won}
@@ -133,10 +135,13 @@ def _one_by_one(row: Reservation, *, now: datetime) -> bool:
         return False
 
 
-def _find_places(waiting: Mapping[UUID, Reservation], *, now: datetime) -> list[Claim]:
-    wishes = _wishes(waiting.values(), now=now)
-    claims = allocator.find_places(wishes=wishes, tenants={pk: waiting[pk].tenant_id for pk in wishes}, now=now)
-    return sorted(claims, key=lambda claim: claim.place.device_id)
+def _find_places(waiting: Mapping[UUID, Reservation], known: Collection[UUID], *, now: datetime) -> list[Claim]:
+    ahead = allocator.give_out(owners=[pk for pk in waiting if pk in known])
+    has_one = {claim.owner for claim in ahead}
+    wishes = _wishes([row for row in waiting.values() if row.pk not in has_one], now=now)
+    tenants = {pk: waiting[pk].tenant_id for pk in wishes}
+    found = allocator.find_places(wishes=wishes, tenants=tenants, beside=ahead, now=now)
+    return sorted([*ahead, *found], key=lambda claim: claim.place.device_id.bytes)
 
 
 def _wishes(rows: Iterable[Reservation], *, now: datetime) -> dict[UUID, Wish]:
