@@ -38,10 +38,34 @@ BEGIN
 END $$;
 """
 
+# One look at the device for both: the node beside it, and whether it takes shared pieces (0009, 0014).
+FILL = """
+DROP TRIGGER segment_fills_node ON allocator_segment;
+DROP TRIGGER segment_shared_on_a_cut_card ON allocator_segment;
+DROP FUNCTION allocator_fence_cut();
+CREATE OR REPLACE FUNCTION allocator_fill_segment() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+DECLARE
+    device allocator_device;
+BEGIN
+    SELECT * INTO device FROM allocator_device WHERE id = NEW.device_id;
+    NEW.node_id := device.node_id;
+    IF NEW.live AND NEW.mode_class = 0 AND allocator_is_cut(device) AND (TG_OP = 'INSERT'
+       OR NEW.device_id <> OLD.device_id OR NEW.mode_class <> OLD.mode_class) THEN
+        RAISE EXCEPTION 'device % is cut by its hardware and takes no shared piece', NEW.device_id
+            USING ERRCODE = '23514', CONSTRAINT = 'segment_shared_on_a_cut_card', TABLE = 'allocator_segment';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER segment_fills_node BEFORE INSERT OR UPDATE OF device_id, node_id, mode_class ON allocator_segment
+    FOR EACH ROW EXECUTE FUNCTION allocator_fill_segment();
+"""
+
 
 class Migration(migrations.Migration):
     dependencies: ClassVar = [("allocator", "0017_fewer_indexes")]
     operations: ClassVar = [
         migrations.RunSQL(CHECK, reverse_sql=migrations.RunSQL.noop),
         migrations.RunSQL(BOOK, reverse_sql=_BOOK),
+        migrations.RunSQL(FILL, reverse_sql=migrations.RunSQL.noop),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from allocator.models.node import NodeState
 from allocator.services import self_fence, watch
 from allocator.services._node_note import note_nodes
 from plumbing import db, outbox
+from plumbing.beside import side_by_side
 from plumbing.db import transaction_required
 from vxpu.states import LeaseState
 
@@ -40,7 +42,7 @@ WITH due AS MATERIALIZED (
     SELECT l.id, l.tenant_id, l.owner, l.node_id, l.state, l.ready_at, coalesce(n.last_seen_at, %(now)s) AS since,
            l.state <> 'unreachable' AS is_news
       FROM allocator_lease l JOIN allocator_node n ON n.id = l.node_id
-     WHERE l.id = ANY (%(locked)s::uuid[]) AND NOT l.pinned
+     WHERE l.node_id = ANY (%(nodes)s) AND l.id = ANY (%(locked)s::uuid[]) AND NOT l.pinned
        AND (l.state = 'unreachable' OR l.state = ANY (%(watched)s) AND l.offered_at IS NOT NULL
             OR l.state = 'assigned' AND l.offered_at IS NULL AND l.starts_at <= %(now)s)
 ), moved AS (
@@ -78,7 +80,8 @@ SELECT node_id, count(*), count(*) FILTER (WHERE is_news) FROM due GROUP BY node
 def watch_nodes(*, now: datetime) -> int:
     """Nodes that fell silent go offline, and what they ran is given up once their agents have closed the gates for
     certain: at once, as a rule. Returns how many leases that were."""
-    return sum(_judge(node_ids=part, now=now) for part in watch.silent_nodes(now=now)) + give_up(now=now)
+    verdicts = [partial(_judge, node_ids=part, now=now) for part in watch.silent_nodes(now=now)]
+    return sum(side_by_side(verdicts)) + give_up(now=now)
 
 
 @db.transaction

@@ -17,6 +17,7 @@ from allocator.models.node import NodeState
 from allocator.services._ahead import AHEAD
 from allocator.services._node_note import note_nodes
 from plumbing import db, outbox
+from plumbing.beside import part_size
 from plumbing.db import transaction_required
 from vxpu.states import LeaseState
 
@@ -101,7 +102,7 @@ def mark_unreachable(*, now: datetime) -> list[UUID]:
 
 
 def silent_nodes(*, now: datetime) -> list[list[UUID]]:
-    """Nodes not heard for the failure timeout, by id, in parts of AT_ONCE.
+    """Nodes not heard for the failure timeout, by id, in parts of at most AT_ONCE.
 
     The time counts only while the server was up to hear them: this watch and, once it ever beat, the sockets' process.
     """
@@ -109,7 +110,8 @@ def silent_nodes(*, now: datetime) -> list[list[UUID]]:
         return []
     timeout = timedelta(seconds=settings.VXPU_FAILURE_TIMEOUT_S)
     silent = list(_silent(now - timeout).order_by("pk").values_list("pk", flat=True))
-    return [silent[first : first + AT_ONCE] for first in range(0, len(silent), AT_ONCE)]
+    most = part_size(len(silent), AT_ONCE)
+    return [silent[first : first + most] for first in range(0, len(silent), most)]
 
 
 def list_leaving(*, now: datetime) -> Leaving:

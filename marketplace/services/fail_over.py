@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from itertools import groupby
 from uuid import UUID
 
 from django.db import IntegrityError
@@ -35,6 +37,7 @@ from marketplace.services._relocation import (
 from marketplace.services.news import tell
 from marketplace.services.wish import slice_of
 from plumbing import db
+from plumbing.beside import part_size, side_by_side
 from plumbing.errors import DomainError
 from vxpu.market import Claim, Wish
 
@@ -42,7 +45,7 @@ log = logging.getLogger(__name__)
 
 S = ReservationState
 # Reservations in one transaction: so long others may wait for a device.
-AT_ONCE = 500
+AT_ONCE = 300
 # A refusal means that somebody was quicker: look again.
 ROUNDS = 3
 
@@ -141,7 +144,7 @@ def _find_places(waiting: Mapping[UUID, Reservation], known: Collection[UUID], *
     wishes = _wishes([row for row in waiting.values() if row.pk not in has_one], now=now)
     tenants = {pk: waiting[pk].tenant_id for pk in wishes}
     found = allocator.find_places(wishes=wishes, tenants=tenants, beside=ahead, now=now)
-    return sorted([*ahead, *found], key=lambda claim: claim.place.device_id.bytes)
+    return [*ahead, *found]
 
 
 def _wishes(rows: Iterable[Reservation], *, now: datetime) -> dict[UUID, Wish]:
@@ -152,9 +155,10 @@ def _wishes(rows: Iterable[Reservation], *, now: datetime) -> dict[UUID, Wish]:
 def _book(claims: Sequence[Claim], rows: Mapping[UUID, Reservation], *, now: datetime) -> dict[UUID, Reservation]:
     """Batch by batch, each a transaction of its own; a batch that fails as a whole is tried one by one."""
     alike = [claim for claim in claims if _keeps_its_size(claim, rows[claim.owner])]
+    parts = _parts_by_node(alike)
     won: dict[UUID, Reservation] = {}
-    for first in range(0, len(alike), AT_ONCE):
-        won |= _book_part(alike[first : first + AT_ONCE], rows, now=now)
+    for found in side_by_side([partial(_book_part, part, rows, now=now) for part in parts]):
+        won |= found
     tried = {claim.owner for claim in alike}
     for claim in claims:  # of another size: the quota has a say
         if claim.owner not in tried and _one_by_one(rows[claim.owner], now=now):
@@ -163,6 +167,21 @@ def _book(claims: Sequence[Claim], rows: Mapping[UUID, Reservation], *, now: dat
     if used:
         allocator.hand_over_standby(used=used, now=now)
     return won
+
+
+def _parts_by_node(claims: Sequence[Claim]) -> list[list[Claim]]:
+    """Of AT_ONCE at most, but for what a node has. A node is in one part: else one would wait for another's locks."""
+    most = part_size(len(claims), AT_ONCE)
+    parts: list[list[Claim]] = []
+    for _, at_node in groupby(sorted(claims, key=_node_of), key=_node_of):
+        if not parts or len(parts[-1]) >= most:
+            parts.append([])
+        parts[-1] += at_node
+    return parts
+
+
+def _node_of(claim: Claim) -> bytes:
+    return claim.place.node_id.bytes
 
 
 def _keeps_its_size(claim: Claim, row: Reservation) -> bool:
