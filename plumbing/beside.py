@@ -1,4 +1,4 @@
-"""Pieces of work that lock different rows, two at once: the database has more than one core, and Python waits for it."""
+"""Pieces of work that lock different rows, two at once: the database has more than one core."""
 
 from __future__ import annotations
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from django.db import connection
 from django.db import transaction as django_transaction
@@ -89,13 +89,13 @@ def savepoint() -> django_transaction.Atomic:
 
 
 @UUIDField.register_lookup
-class Among(Lookup):  # type: ignore[type-arg]  # it takes no argument at run time
+class Among(Lookup):
     """``pk__among=ids``: for hundreds of them. One array and not a parameter each, and the index finds each: of
     ``IN (SELECT unnest(...))`` the planner may make a comparison of all rows with all ids."""
 
     lookup_name = "among"
     prepare_rhs = False
 
-    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: SQLCompiler, connection: BaseDatabaseWrapper) -> tuple[str, tuple[str | int, ...]]:
         column, params = self.process_lhs(compiler, connection)
-        return f"{column} = ANY(%s::uuid[])", [*params, f"{{{','.join(map(str, self.rhs))}}}"]
+        return f"{column} = ANY(%s::uuid[])", (*params, f"{{{','.join(map(str, self.rhs))}}}")

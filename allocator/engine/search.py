@@ -19,7 +19,7 @@ from allocator.engine.view import View
 # No score: the row does not take the ask.
 NONE = -(2**62)
 # Rows: so many are scored about as quickly as one.
-FAR_BEHIND = 64
+FAR_BEHIND = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,8 @@ class Ranker:
     def _scores(self, ask: Ask, rows: Ints) -> tuple[Ints, Ints]:
         """The rows that fit, and their scores as in `Policy.terms`; NONE where a device does not fit."""
         takes, fits = self.view.rows_that_fit(ask, rows)
-        rows, fits = rows[takes], fits[takes]
+        found = np.flatnonzero(takes)
+        rows, fits = rows.take(found), fits.take(found, axis=0)
         terms = self._terms(ask, rows, fits)
         scores = functools.reduce(operator.add, terms.values())
         return rows, np.where(fits, scores, NONE) if ask.devices == 1 else scores

@@ -28,6 +28,10 @@ CORES, HOST_MIB = range(2)
 HOST_RESOURCES = 2
 
 
+# Rows.
+MANY = 256
+
+
 class View:
     """What is left over the whole of [starts, ends), one array a resource.
 
@@ -48,6 +52,9 @@ class View:
         left = self._caps - taken
         left[PIECES:] *= -1
         self._left = left
+        # What a piece that comes does to each: less is left, and more is counted.
+        self._gains = np.where(np.arange(len(left)) < PIECES, -1, 1)
+        self._losses = -self._gains
         self.permille, self.mib, self.copy, self.pieces, self.wholes = (
             one.reshape(shape) for one in left[:DEVICE_RESOURCES]
         )
@@ -127,8 +134,7 @@ class View:
         if starts >= self.ends or ends <= self.starts:
             return
         if starts <= self.starts and self.ends <= ends:
-            self._left[:PIECES, place] -= sign * np.asarray(amounts[:PIECES], np.int64)
-            self._left[PIECES:, place] += sign * np.asarray(amounts[PIECES:], np.int64)
+            self._left[:, place] += np.multiply(amounts, self._gains if sign > 0 else self._losses)
         else:
             taken = self._devices.peak_at(place, self.starts, self.ends)
             self._left[:PIECES, place] = self._caps[:PIECES, place] - taken[:PIECES]
@@ -239,6 +245,12 @@ class View:
             ("other_pool", layout.other_rows("pool", ask.pool)),
             ("other_site", layout.other_rows("site", ask.site)),
         ]
+
+
+def row_sums(array: Ints) -> Ints:
+    """(rows,): of many narrow rows `sum(axis=1)` takes twice as long as this, of few it is quicker."""
+    sums: Ints = array.sum(axis=1) if len(array) < MANY else np.einsum("ij->i", array)
+    return sums
 
 
 def at(array: NDArray[Number], rows: Ints | slice) -> NDArray[Number]:

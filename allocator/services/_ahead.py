@@ -69,10 +69,10 @@ class Ahead:
         changed = changed_since(self._snapshot) if asked else None
         if changed is None:
             return []
-        places = ((one, one.claim.place) for one in asked)
         return [
-            one for one, place in places if place.device_id not in changed.devices and place.node_id not in changed.nodes
-        ]
+            one for one in asked
+            if one.claim.place.device_id not in changed.devices and one.claim.place.node_id not in changed.nodes
+        ]  # fmt: skip
 
 
 def _is_rest(wish: Wish, before: Wish) -> bool:

@@ -31,8 +31,9 @@ REASON = "node_lost"
 
 # First the locks, by id: what was changed while they were waited for is seen by the next statement.
 _LOCK = """
-SELECT array_agg(id)::text FROM (SELECT id FROM allocator_lease WHERE node_id = ANY (%(nodes)s) AND state NOT IN ('gone', 'lost')
-                       ORDER BY id FOR NO KEY UPDATE) locked
+SELECT array_agg(id)::text FROM (
+    SELECT id FROM allocator_lease
+     WHERE node_id = ANY (%(nodes)s) AND state NOT IN ('gone', 'lost') ORDER BY id FOR NO KEY UPDATE) locked
 """
 # All leases of silent nodes together; as `_end.lose` does it for one: a newer token, what was taken stays on record up
 # to now, the bucket is rated. Who is not `unreachable` yet goes by way of it, which counts two; then the silence is
@@ -139,12 +140,12 @@ def _lose(nodes: Sequence[Node], *, now: datetime) -> int:
         rows = cursor.fetchall()
     if not rows:
         return 0
-    lost = {node_id: leases for node_id, leases, _ in rows}
+    lost: dict[UUID, int] = {node_id: leases for node_id, leases, _ in rows}
     note_nodes(
         nodes=[node for node in nodes if node.pk in lost], kind="given_up", actor="allocator",
         reason="its agent has closed the gates; its leases are placed anew", now=now,
     )  # fmt: skip
-    leases, news = sum(lost.values()), sum(row[2] for row in rows)
+    leases, news = sum(lost.values()), sum(news for _, _, news in rows)
     operator = settings.VXPU_OPERATOR_TENANT
     if news:
         outbox.publish(LeasesUnreachable(tenant_id=operator, at=now, leases=news))

@@ -62,9 +62,8 @@ def look_ahead(
 ) -> None:
     """The same for what runs on the nodes `leaving` and may soon be lost. This process keeps it for `give_out`."""
     with PICTURE.look(now=now) as seen:
-        kept = {
-            one.claim.owner: one for one in AHEAD_OF_VERDICT.still_good(wishes) if one.claim.place.node_id not in leaving
-        }
+        good = AHEAD_OF_VERDICT.still_good(wishes)
+        kept = {one.claim.owner: one for one in good if one.claim.place.node_id not in leaving}
         found = _place_all(seen, wishes, {owner: one.claim for owner, one in kept.items()}, leaving)
         new = [claim_of(owner, tenants[owner], wishes[owner], found[owner]) for owner in found if owner not in kept]
         AHEAD_OF_VERDICT.keep([*kept.values(), *map(_prepare, new)], snapshot=seen.snapshot)

@@ -59,8 +59,8 @@ class Replaced:
 
 
 def watch(*, now: datetime) -> Replaced:
-    """The beat: nodes that fell silent are given up, and what they ran is placed anew in the same breath. For nodes that
-    soon will have been silent for too long, places are looked for already."""
+    """The beat: nodes that fell silent are given up, and what they ran is placed anew in the same breath. For what runs
+    on nodes that are about to be given up, places are looked for already."""
     with _no_garbage():
         if allocator.watch_nodes(now=now):
             return fail_over(now=now)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from django.db import IntegrityError, transaction
 
 from allocator import facade
 from allocator.errors import DoesNotFit, LeaseLost
 from allocator.events import LeaseLost as LeaseWasLost
 from allocator.events import LeaseRecovered, LeasesUnreachable
+from allocator.models import Lease
 from allocator.models import Node as NodeRow
 from allocator.services import enrol, watch
 from allocator.services.sweep import sweep
@@ -138,3 +140,16 @@ def test_revoking_a_node_fences_what_it_may_run_and_frees_the_rest() -> None:
     assert (state(running), state(future)) == (LeaseState.LOST, LeaseState.GONE)
     enrol.revoke(node_id=node.id, reason="sold", now=at(11))
     assert facade.list_devices() == []
+
+
+@pytest.mark.parametrize(("held", "more"), [(False, 3), (True, 2)])
+def test_the_database_lets_a_lease_be_lost_only_by_way_of_unreachable(held: bool, more: int) -> None:
+    Node()
+    lease = book(make_wish(), hold_until=at(60) if held else None)
+    rows = Lease.objects.filter(pk=lease.id)
+    with pytest.raises(IntegrityError, match="not a legal move"), transaction.atomic():
+        rows.update(state="lost", version=lease.version + more)
+    with pytest.raises(IntegrityError, match="not a legal move"), transaction.atomic():
+        rows.update(state="lost", version=lease.version + 1)
+    if not held:
+        rows.update(state="lost", version=lease.version + 2, ended_at=at(9), end_reason="node_lost")

@@ -16,9 +16,9 @@ from marketplace.models import EVERYWHERE, Reservation
 from marketplace.services import fail_over, release, resize
 from marketplace.services.fail_over import Replaced
 from marketplace.services.wish import slice_of
-from tests.marketplace.factories import Buyer, buy, fresh, lease_of, make_buyer, make_price
+from tests.marketplace.factories import NOON, Buyer, buy, fresh, lease_of, make_buyer, make_price
 from tests.marketplace.node import Node, make_device
-from tests.marketplace.test_fail_over import NOON, at, pass_time, running
+from tests.marketplace.test_fail_over import at, pass_time, running
 
 pytestmark = pytest.mark.usefixtures("committed_system", "settled")
 WHOLE: dict[str, Any] = {"memory_mib": 8192, "share_permille": 1000}

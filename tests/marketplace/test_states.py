@@ -15,6 +15,7 @@ from marketplace.models import ALLOWED, ENDED, FIRST_STATES, Reservation, Reserv
 from marketplace.services._transition import move
 from tests.marketplace.factories import NOON, buy, fresh, make_buyer, make_price
 from tests.marketplace.node import Node
+from vxpu.ids import new_uuid
 
 pytestmark = pytest.mark.usefixtures("system")
 S = ReservationState
@@ -102,3 +103,19 @@ def test_what_takes_capacity_has_a_lease_and_a_price(row: Reservation) -> None:
 def test_no_two_ways_lead_back_from_an_end() -> None:
     assert all(not ALLOWED[end] for end in ENDED)
     assert all(to in ALLOWED for nexts in ALLOWED.values() for to in itertools.chain(nexts))
+
+
+def test_two_up_is_by_way_of_moving_on_another_lease_and_both_are_noted(row: Reservation) -> None:
+    rows = Reservation.objects.filter(pk=row.pk)
+    move(row, S.ACTIVATING, actor="a", reason="a", now=NOON)
+    move(row, S.ACTIVE, actor="a", reason="a", now=NOON)
+    for wrong in ({"state": S.ACTIVATING}, {"state": S.SUSPENDED, "lease_id": new_uuid()}):
+        with pytest.raises(IntegrityError, match="move"), transaction.atomic():
+            rows.update(version=row.version + 2, **wrong)
+    rows.update(state=S.ACTIVATING, version=row.version + 2, lease_id=new_uuid(), change_reason="both")
+    noted = (
+        ReservationEvent.objects.filter(reservation=row)
+        .order_by("version")
+        .values_list("version", "from_state", "to_state", "reason")
+    )
+    assert list(noted)[-2:] == [(4, "active", "moving", "both"), (5, "moving", "activating", "both")]

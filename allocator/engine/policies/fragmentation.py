@@ -22,7 +22,7 @@ from allocator.engine.fleet import Ask
 from allocator.engine.layout import Flags
 from allocator.engine.lessons import Lessons
 from allocator.engine.mix import WHOLE
-from allocator.engine.view import View, at
+from allocator.engine.view import View, at, row_sums
 
 # The one set of weights, in thousandths.
 STRANDED = 1300
@@ -41,12 +41,13 @@ class Fragmentation:
     name: str = "fragmentation"
 
     def terms(self, view: View, ask: Ask, rows: Ints, fits: Flags) -> dict[str, Ints]:
-        worth = self.lessons.table.take(at(view.spare, rows), mode="clip")
-        total = worth.sum(axis=1, keepdims=True)
+        spare = at(view.spare, rows)
+        worth = self.lessons.table.take(spare, mode="clip")
+        total = row_sums(worth)[:, None]
         if ask.devices == 0:
             lost = np.zeros_like(total)
         else:
-            left = _left_after(view, ask, rows)
+            left = _left_after(view, ask, rows, spare)
             lost = worth - self.lessons.table.take(left, mode="clip")
         if ask.devices > 1:
             lost = _lost_together(ask.devices, lost, at(view.permille, rows), fits)
@@ -56,9 +57,9 @@ class Fragmentation:
             terms["tight"] = left * -TIGHT // WHOLE
             near += terms["tight"]
         if 0 < ask.devices < self.lessons.largest:
-            terms["group_broken"] = _group_broken(view, ask, rows, fits, self.lessons.largest)
+            terms["group_broken"] = _group_broken(ask, spare, fits, self.lessons.largest)
             near += terms["group_broken"]
-        terms["rounded"] = near // TIE * TIE - near
+        terms["rounded"] = -(near % TIE)
         if ask.devices and self.lessons.scarcity:
             terms["scarce_model"] = self._scarce(view, ask, rows, fits)
         if ask.devices == 0 and self.lessons.spare_up_to:
@@ -87,29 +88,29 @@ class Fragmentation:
         return found
 
 
-def _left_after(view: View, ask: Ask, rows: Ints) -> Ints:
+def _left_after(view: View, ask: Ask, rows: Ints, spare: Ints) -> Ints:
     """(rows, columns): what is left of a device with a piece of the ask on it, of its compute or of its memory."""
     if ask.whole:
         return np.zeros((len(rows), view.layout.columns), np.int64)
     left = at(view.permille, rows) - ask.permille
     if not ask.mib:
         # The same as below: memory left limits the permille before as well.
-        in_memory = at(view.spare, rows)
+        in_memory = spare
     else:
         in_memory = (at(view.mib, rows) - ask.mib) * WHOLE // np.maximum(at(view.layout.mib, rows), 1)
     least: Ints = np.minimum(left, in_memory)
     return least
 
 
-def _group_broken(view: View, ask: Ask, rows: Ints, fits: Flags, largest: int) -> Ints:
+def _group_broken(ask: Ask, spare: Ints, fits: Flags, largest: int) -> Ints:
     """As `Policy.terms`: -GROUP for each group of whole free devices fewer on the node."""
-    whole = at(view.spare, rows) >= WHOLE
+    whole = spare >= WHOLE
     before = whole.sum(axis=1, keepdims=True)
-    if ask.devices == 1:
-        used = whole.astype(np.int64)
+    if ask.devices == 1:  # a group goes with the last device that it can spare
+        fewer: Ints = (whole & (before % largest == 0)).astype(np.int64)
     else:
         used = np.maximum(0, ask.devices - (fits & ~whole).sum(axis=1, keepdims=True))
-    fewer: Ints = before // largest - (before - used) // largest
+        fewer = before // largest - (before - used) // largest
     return fewer * -GROUP
 
 
