@@ -28,7 +28,7 @@ def test_a_resize_that_is_under_way_at_the_verdict_leaves_nothing_behind(committ
             given_up = other.start(lambda: facade.watch_nodes(now=at(32)))
             with pytest.raises(TimeoutError):
                 given_up(0.5)
-        assert given_up() == 1
+        assert given_up(30) == 1
     assert state(lease) == LeaseState.LOST
     assert not Segment.objects.filter(lease_id=lease.id, live=True).exists()
     assert sweep() == []
