@@ -20,6 +20,8 @@ from allocator.engine.view import View
 NONE = -(2**62)
 # Rows: so many are scored about as quickly as one.
 FAR_BEHIND = 128
+# Of fewer rows than this all are scored about as quickly as any.
+FEW_ROWS = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,8 @@ class Ranker:
 
     def keep_warm(self) -> None:
         """Bring one shape up to date if it is far behind, another with each call: a rare one never has far to go."""
+        if self.view.layout.rows < FEW_ROWS:
+            return
         if not self._turns:
             self._turns = list(self._tables)[::-1]
         if self._turns:
@@ -110,7 +114,7 @@ class Ranker:
     def _scores(self, ask: Ask, rows: Ints) -> tuple[Ints, Ints]:
         """The rows that fit, and their scores as in `Policy.terms`; NONE where a device does not fit."""
         takes, fits = self.view.rows_that_fit(ask, rows)
-        found = np.flatnonzero(takes)
+        (found,) = takes.nonzero()
         rows, fits = rows.take(found), fits.take(found, axis=0)
         terms = self._terms(ask, rows, fits)
         scores = functools.reduce(operator.add, terms.values())
@@ -134,7 +138,7 @@ class Ranker:
         return table
 
     def _refresh(self, table: _Table, *, at_least: int = 1) -> None:
-        stale = np.flatnonzero(table.seen != self.view.version)
+        (stale,) = (table.seen != self.view.version).nonzero()
         if len(stale) < at_least:
             return
         rows, scores = self._scores(table.ask, stale)
