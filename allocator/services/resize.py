@@ -72,7 +72,7 @@ def set_end(*, lease_id: UUID, ends_at: datetime | None, now: datetime) -> Lease
         return lease
     ask = end_ask(lease, ends_at, now=now)
     _fitting(lambda: _new_end(lease, ends_at), lease, device, ask, now)
-    kept = _segments(lease)[-1]  # a shorter lease may lose a new size that was to come
+    kept = _last_segment(lease)  # a shorter lease may lose a new size that was to come
     change(lease=lease, ends_at=ends_at, memory_mib=kept.mib, share_permille=kept.permille)
     note(lease=lease, from_state=lease.state, actor="marketplace", reason=f"end set to {ends_at}", now=now)
     mark_dirty(leases=[lease], at=now, now=now)
@@ -120,13 +120,13 @@ def _check(
 
 
 def resize_ask(lease: Lease, piece: Slice, *, now: datetime) -> tuple[datetime, Ask]:
-    """When the new size begins, and what it asks of the device. Raises Invalid, IllegalPeriod."""
+    """When the new size begins, and what it asks of the device. Raises Invalid, IllegalPeriod, LeaseLost."""
     if lease.whole:
         raise Invalid("A whole-device lease has one size.", suggestion="Release it and reserve a slice.")
     at = max(lease.starts_at, now.replace(microsecond=0) + SECOND)
     if lease.ends_at is not None and at >= lease.ends_at:
         raise IllegalPeriod("The lease ends before the new size would begin.")
-    last = _segments(lease)[-1]
+    last = _last_segment(lease)
     if last.slots is not None:
         raise Invalid("A part that the card itself has cut has one size.", suggestion="Release it and reserve another.")
     ask = Ask(
@@ -137,10 +137,10 @@ def resize_ask(lease: Lease, piece: Slice, *, now: datetime) -> tuple[datetime, 
 
 
 def end_ask(lease: Lease, ends_at: datetime | None, *, now: datetime) -> Ask:
-    """What another end asks of the device. Raises IllegalPeriod."""
+    """What another end asks of the device. Raises IllegalPeriod, LeaseLost."""
     if ends_at is not None and ends_at <= max(now, lease.starts_at):
         raise IllegalPeriod("The end must be later than now and than the start.", suggestion="To end now, release.")
-    last = _segments(lease)[-1]
+    last = _last_segment(lease)
     starts = max(to_instant(lease.starts_at), to_instant(now))
     return Ask(
         permille=last.permille, mib=last.mib, starts=starts, ends=to_instant(ends_at), whole=lease.whole,
@@ -163,9 +163,17 @@ def _segments(lease: Lease) -> list[Segment]:
     return sorted(Segment.objects.filter(lease=lease, live=True), key=lambda segment: segment.period.lower)
 
 
+def _last_segment(lease: Lease) -> Segment:
+    """Raises LeaseLost: a lease that was read without a lock may have been given up meanwhile."""
+    segments = _segments(lease)
+    if not segments:
+        raise LeaseLost(f"Lease {lease.pk} has ended.", suggestion="Wait until it is ready, or reserve anew.")
+    return segments[-1]
+
+
 def _new_size(lease: Lease, device: Device, piece: Slice, at: datetime, now: datetime) -> None:
     """Cut the running segment at `at` and begin a new one; one that begins at `at` already changes in place."""
-    last = _segments(lease)[-1]
+    last = _last_segment(lease)
     if last.period.lower >= at:
         last.permille, last.mib = piece.share_permille, piece.memory_mib
         last.save(update_fields=["permille", "mib"])

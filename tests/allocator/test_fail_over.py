@@ -14,16 +14,18 @@ from agent import daemon
 from agent.config import Config
 from agent.reconcile import SECOND_NS
 from allocator import facade
-from allocator.errors import DoesNotFit
+from allocator.errors import DoesNotFit, LeaseLost
 from allocator.models import Lease, NodeEvent, NodeHost, Segment
 from allocator.models import Node as NodeRow
 from allocator.services import cordon, self_fence, standby, watch
+from allocator.services import resize as change
 from allocator.services.sweep import sweep
 from plumbing import db
 from plumbing.errors import DomainError
 from tests.allocator.factories import MIB, NOON, TENANT, Node, at, book, make_report, make_wish, resize, started_lease
 from tests.allocator.test_watch import state, watch_until
 from vxpu.market import Candidate, Claim, LeaseView
+from vxpu.slices import Slice
 from vxpu.states import LeaseState
 
 pytestmark = pytest.mark.usefixtures("system")
@@ -236,3 +238,16 @@ def test_the_watch_says_why_a_pinned_lease_waits() -> None:
     watch_until(32)
     told = facade.list_lease_news(tenant_id=TENANT, before=None, limit=1)
     assert (facade.watch_nodes(now=at(90)), told[0].reason) == (0, watch.WAITS)
+
+
+def test_who_read_a_lease_that_is_given_up_meanwhile_hears_so() -> None:
+    node = Node()
+    lease = started_lease(node)
+    read = Lease.objects.get(pk=lease.id)
+    watch_until(30)
+    watch.beat(part=watch.DOOR, now=at(32))
+    assert facade.watch_nodes(now=at(32)) == 1
+    with pytest.raises(LeaseLost):
+        change.resize_ask(read, Slice(memory_mib=64, share_permille=64), now=at(32))
+    with pytest.raises(LeaseLost):
+        change.end_ask(read, at(9000), now=at(32))
