@@ -83,7 +83,8 @@ class Worker:
         giving_up.give_up(now=now)
 
     def _come_back(self, dice: random.Random, now: datetime) -> None:  # noqa: ARG002
-        NodeRow.objects.filter(is_online=False).update(is_online=True)
+        for node in NodeRow.objects.filter(is_online=False).values_list("pk", flat=True):  # each by its own heartbeat
+            NodeRow.objects.filter(pk=node).update(is_online=True)
 
     def _fail_over(self, dice: random.Random, now: datetime) -> None:  # noqa: ARG002
         fail_over.fail_over(now=now)
