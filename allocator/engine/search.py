@@ -20,8 +20,8 @@ from allocator.engine.view import View
 NONE = -(2**62)
 # Rows: so many are scored about as quickly as one.
 FAR_BEHIND = 128
-# Of fewer rows than this all are scored about as quickly as any.
-FEW_ROWS = 4096
+# With fewer rows than this, to look for a shape that is far behind costs each ask more than it saves a rare one.
+FEW_ROWS = 2048
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,6 @@ CORES, HOST_MIB = range(2)
 HOST_RESOURCES = 2
 
 
-# Rows.
-MANY = 256
-
-
 class View:
     """What is left over the whole of [starts, ends), one array a resource.
 
@@ -245,6 +241,10 @@ class View:
             ("other_pool", layout.other_rows("pool", ask.pool)),
             ("other_site", layout.other_rows("site", ask.site)),
         ]
+
+
+# Rows from which on `einsum` is the quicker one.
+MANY = 256
 
 
 def row_sums(array: Ints) -> Ints:

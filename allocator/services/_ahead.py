@@ -14,7 +14,7 @@ from uuid import UUID
 from allocator.services._picture import changed_since
 from vxpu.market import Claim, Wish
 
-# How long before the verdict the search begins: each of two workers has a look of its own in that time.
+# How long before the verdict the search begins: there are three looks of the watch in that time, by whatever worker.
 AHEAD = timedelta(seconds=6)
 # A search that is older is not remembered; the notes of changes are kept for longer.
 KEPT_S = 20

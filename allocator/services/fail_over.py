@@ -91,7 +91,7 @@ def _judge(*, node_ids: Sequence[UUID], now: datetime) -> int:
     closed = now - self_fence.margin()
     over = [node for node in nodes if node.authority_until is not None and node.authority_until < closed]
     lost = _lose(over if self_fence.comes_first() else [], now=now)
-    watch.lose_sight(nodes=nodes, now=now)  # what is left: see there
+    watch.lose_sight(nodes=nodes, now=now)  # who is pinned, and whose agent may still trust itself
     return lost
 
 

@@ -119,7 +119,7 @@ def list_leaving(*, now: datetime) -> Leaving:
     timeout = timedelta(seconds=settings.VXPU_FAILURE_TIMEOUT_S)
     nodes = list(_silent(now - timeout + min(AHEAD, timeout / 3)).values_list("pk", flat=True))
     leases = Lease.objects.filter(node__in=nodes, state__in=WATCHED, pinned=False)
-    return Leaving(frozenset(nodes), set(leases.values_list("owner", flat=True)) if nodes else set())
+    return Leaving(frozenset(nodes), set(leases.values_list("owner", flat=True)))
 
 
 @db.transaction

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from allocator import facade as allocator
-from allocator.services import cordon
+from allocator.models import NodeEvent
+from allocator.services import cordon, standby
 from allocator.services._picture import PICTURE
 from allocator.services.sweep import sweep
 from marketplace.models import EVERYWHERE, Reservation
@@ -127,3 +128,20 @@ def test_a_place_on_a_node_that_is_closed_meanwhile_is_not_used(ada: Buyer) -> N
     cordon.cordon(node_id=gone.id, reason="", actor="user:olga", now=at(31))
     assert verdict(stays) == Replaced(found=1, placed=1)
     assert fresh(rows[0]).device_id in {stays.device(0).id, stays.device(1).id}
+
+
+def test_a_place_on_a_node_that_stands_by_is_found_ahead_and_the_node_is_used_up(ada: Buyer) -> None:
+    lost = Node(now=NOON)
+    row = buy(ada)
+    running(lost, row)
+    other, reserve = Node(now=NOON), Node(now=NOON)
+    standby.set_standby(node_id=reserve.id, standby=True, actor="user:olga", now=NOON)
+    pass_time(30, other, reserve)
+    ms = time.time() * 1000
+    assert verdict(other, reserve) == Replaced(found=1, placed=1)
+    moved = fresh(row)
+    assert moved.device_id == reserve.device().id
+    assert was_found_before(moved, ms)
+    assert set(NodeEvent.objects.filter(at=at(32)).values_list("kind", "node_id")) >= {
+        ("standby_used", reserve.id), ("standby_set", lost.id),
+    }  # fmt: skip

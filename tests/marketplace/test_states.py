@@ -112,10 +112,14 @@ def test_two_up_is_by_way_of_moving_on_another_lease_and_both_are_noted(row: Res
     for wrong in ({"state": S.ACTIVATING}, {"state": S.SUSPENDED, "lease_id": new_uuid()}):
         with pytest.raises(IntegrityError, match="move"), transaction.atomic():
             rows.update(version=row.version + 2, **wrong)
-    rows.update(state=S.ACTIVATING, version=row.version + 2, lease_id=new_uuid(), change_reason="both")
+    for version in (5, 7):  # the second time from and to the same state
+        rows.update(state=S.ACTIVATING, version=version, lease_id=new_uuid(), change_reason="both")
     noted = (
         ReservationEvent.objects.filter(reservation=row)
-        .order_by("version")
+        .order_by("id")
         .values_list("version", "from_state", "to_state", "reason")
     )
-    assert list(noted)[-2:] == [(4, "active", "moving", "both"), (5, "moving", "activating", "both")]
+    assert list(noted)[-4:] == [
+        (4, "active", "moving", "both"), (5, "moving", "activating", "both"),
+        (6, "activating", "moving", "both"), (7, "moving", "activating", "both"),
+    ]  # fmt: skip
