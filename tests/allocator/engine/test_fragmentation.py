@@ -16,7 +16,7 @@ from allocator.engine.learn import learn
 from allocator.engine.lessons import Lessons
 from allocator.engine.mix import Seen, Shape, Supply
 from allocator.engine.policies.fragmentation import GROUP, TIE, Fragmentation
-from allocator.engine.search import Found, Ranker
+from allocator.engine.search import FAR_BEHIND, FEW_ROWS, Found, Ranker
 from allocator.engine.view import View
 
 HISTORY = [
@@ -156,6 +156,22 @@ def test_a_whole_device_takes_its_whole_value() -> None:
     found = ranker.best(ask(whole=True))
     assert found is not None
     assert (found.columns, ranker.explain(ask(whole=True), found)["value_kept"]) == ((1,), -1000)
+
+
+def test_a_shape_that_fell_far_behind_is_brought_up_to_date_between_asks() -> None:
+    draft, view = make_view(FEW_ROWS, 1)
+    ranker = Ranker(view, learned())
+    rare, usual = ask(permille=810), ask(permille=190)
+    ranker.warm([rare, usual])
+    for row in range(2 * FAR_BEHIND):
+        take(draft, row, (0,), usual)
+    for _ in range(2):  # one shape with each call
+        ranker.keep_warm()
+    rows = np.arange(FEW_ROWS)
+    for wanted in (rare, usual):
+        fresh = Ranker(view, ranker.policy)
+        assert ranker.best(wanted) == fresh.best(wanted)
+        assert ranker.best(wanted, within=rows[:FAR_BEHIND]) == fresh.best(wanted, within=rows[:FAR_BEHIND])
 
 
 ASKS = [
